@@ -1,0 +1,36 @@
+"""provtape: record LLM runs once, replay them offline, and prove that nothing was changed.
+
+The public names below are loaded when they are first used, so `import provtape` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from provtape.errors import ProvtapeError as ProvtapeError
+    from provtape.session import Call as Call
+    from provtape.session import Session as Session
+    from provtape.verify import verify as verify
+
+__version__: Final = "0.1.0"
+
+_PUBLIC: Final = {
+    "Call": "provtape.session",
+    "ProvtapeError": "provtape.errors",
+    "Session": "provtape.session",
+    "verify": "provtape.verify",
+}
+
+__all__ = ["Call", "ProvtapeError", "Session", "__version__", "verify"]  # lazy, see __getattr__
+
+
+def __getattr__(name: str) -> object:
+    if name not in _PUBLIC:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_PUBLIC[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

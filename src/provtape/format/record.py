@@ -1,0 +1,301 @@
+"""The members of a record (spec C13 to C21).
+
+Decides which names a record has, in which order, and which values they may have. Takes what the strict reader returned; reads
+no file and computes no link. `Scrubbed` is declared here because the writer takes nothing else; it is made in `scrub.door` alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from provtape.errors import FormatError
+from provtape.format.chain import FORMAT
+from provtape.format.keys import decode_base64, is_name
+from provtape.format.strict import MAX_NUMBER
+
+RecordType = Literal["open", "run", "interaction", "end"]
+Kind = Literal["llm", "tool", "http"]
+Object = dict[str, object]
+
+HEX64: Final = re.compile(r"[0-9a-f]{64}")
+_GIT_ID: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_TIME: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z")
+_RANDOM: Final = re.compile(r"[A-Za-z0-9_-]{21}[AQgw]")
+_UPPER: Final = re.compile(r"[A-Z]")
+
+OPEN: Final = ("format", "prefix", "nonce", "created", "recorder", "scrub", "match", "previous", "meta")
+RUN: Final = ("started", "recorder", "code", "command", "environment", "capture", "meta")
+INTERACTION: Final = (
+    "kind",
+    "key",
+    "request",
+    "response",
+    "started",
+    "elapsed_ms",
+    "scrubbed",
+    "meta",
+    "salt",
+)
+END: Final = ("closed", "meta")
+REQUEST: Final = {
+    "llm": ("model", "prompt", "params"),
+    "tool": ("name", "arguments"),
+    "http": ("method", "url", "headers", "body"),
+}
+OUTPUT: Final = {"llm": "output", "tool": "result"}
+HTTP_RESPONSE: Final = ("ended", "error", "status", "headers", "body", "chunks")
+ENDED: Final = ("complete", "client_left", "upstream_broke", "no_response")
+ROADS: Final = ("command", "in-process", "session", "import")
+_FIXED: Final = ("prev", "seq", "type")
+
+
+@dataclass(frozen=True, slots=True)
+class Scrubbed:
+    """Bytes that passed the door: of a record all that follows `seq`, LF included; of a manifest the payload."""
+
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """Whose code ran (spec C14): repository URL without user, commit, tree as it was, and whether they differ."""
+
+    uri: str | None
+    commit: str
+    tree: str
+    dirty: bool
+
+    def members(self) -> Object:
+        """The value of `code`, its names in order."""
+        return {"uri": self.uri, "commit": self.commit, "tree": self.tree, "dirty": self.dirty}
+
+
+def check_record(type_: str, value: object) -> Object:
+    """Check the members of one record that the strict reader has read.
+
+    Args:
+        type_: The type that its fixed start names.
+        value: What `strict.read` returned for the line without its LF.
+
+    Returns:
+        The record.
+
+    Raises:
+        FormatError: Code `record.members`; the message names the member.
+    """
+    if not isinstance(value, dict):
+        raise _wrong("the record")
+    names, check = _ROWS[type_]
+    if tuple(value) != names:
+        raise _wrong(f"the names of a record of type {type_}")
+    check(value)
+    return value
+
+
+def _open(value: Object) -> None:
+    _need(value["format"] == FORMAT, "format")
+    _need(is_str(value["prefix"]) and is_name(str(value["prefix"])), "prefix")
+    _need(_is(_RANDOM, value["nonce"]), "nonce")
+    _need(is_time(value["created"]), "created")
+    _need(is_str(value["recorder"]), "recorder")
+    scrub = members(value["scrub"], ("name", "sha256", "rules"), "scrub")
+    _need(is_str(scrub["name"]) and is_str(scrub["rules"]), "scrub")
+    _need(scrub["sha256"] == hashlib.sha256(str(scrub["rules"]).encode()).hexdigest(), "scrub.sha256")
+    match = members(value["match"], ("headers", "ignore"), "match")
+    _need(is_strings(match["headers"]) and is_strings(match["ignore"]), "match")
+    if value["previous"] is not None:
+        _previous(members(value["previous"], ("origin", "records", "root"), "previous"))
+    _need(isinstance(value["meta"], dict), "meta")
+
+
+def _previous(value: Object) -> None:
+    _need(is_origin(value["origin"]), "previous.origin")
+    _need(is_count(value["records"]) and value["records"] != 0, "previous.records")
+    _need(_is(HEX64, value["root"]), "previous.root")
+
+
+def _run(value: Object) -> None:
+    _need(is_time(value["started"]), "started")
+    _need(is_str(value["recorder"]), "recorder")
+    check_code(value["code"])
+    _need(value["command"] is None or is_strings(value["command"]), "command")
+    _need(isinstance(value["environment"], dict), "environment")
+    capture = members(value["capture"], ("road", "enclosed", "allow", "pass", "routes"), "capture")
+    _need(capture["road"] in ROADS and isinstance(capture["road"], str), "capture.road")
+    _need(isinstance(capture["enclosed"], bool), "capture.enclosed")
+    _need(is_strings(capture["allow"]) and is_strings(capture["pass"]), "capture")
+    _need(isinstance(capture["routes"], dict), "capture.routes")
+    _need(isinstance(value["meta"], dict), "meta")
+
+
+def _interaction(value: Object) -> None:
+    kind = value["kind"]
+    _need(isinstance(kind, str) and kind in REQUEST, "kind")
+    _need(_is(HEX64, value["key"]), "key")
+    request = members(value["request"], REQUEST[str(kind)], "request")
+    if kind == "http":
+        _http_request(request)
+        _http_response(members(value["response"], HTTP_RESPONSE, "response"))
+    else:
+        _need(is_str(request["model" if kind == "llm" else "name"]), "request")
+        response = value["response"]
+        _need(isinstance(response, dict) and list(response) in ([OUTPUT[str(kind)]], ["error"]), "response")
+    _need(is_time(value["started"]), "started")
+    _need(is_count(value["elapsed_ms"]), "elapsed_ms")
+    _scrubbed(value["scrubbed"])
+    _need(isinstance(value["meta"], dict), "meta")
+    _need(_is(_RANDOM, value["salt"]), "salt")
+
+
+def _http_request(request: Object) -> None:
+    _need(is_str(request["method"]) and is_str(request["url"]), "request")
+    _headers(request["headers"], "request.headers")
+    body_length(request["body"], "request.body")
+
+
+def _http_response(response: Object) -> None:
+    _need(isinstance(response["ended"], str) and response["ended"] in ENDED, "response.ended")
+    _need(response["error"] is None or is_str(response["error"]), "response.error")
+    _need(response["status"] is None or is_count(response["status"]), "response.status")
+    _headers(response["headers"], "response.headers")
+    length = body_length(response["body"], "response.body")
+    chunks = response["chunks"]
+    if chunks is None:
+        return
+    _need(isinstance(chunks, list), "response.chunks")
+    total = 0
+    for chunk in chunks if isinstance(chunks, list) else ():
+        _need(isinstance(chunk, list) and len(chunk) == 2 and all(map(is_count, chunk)), "response.chunks")
+        total += chunk[0]
+    _need(total == length, "response.chunks: the lengths do not add up to the body")
+
+
+def _headers(value: object, where: str) -> None:
+    _need(isinstance(value, list), where)
+    for pair in value if isinstance(value, list) else ():
+        _need(isinstance(pair, list) and len(pair) == 2 and all(map(is_str, pair)), where)
+        _need(_UPPER.search(pair[0]) is None, f"{where}: an upper-case name")
+
+
+def body_length(body: object, where: str) -> int:
+    """The number of bytes of a body (spec C18).
+
+    Raises:
+        FormatError: Code `record.members`: no body, or not its one spelling.
+    """
+    if body is None:
+        return 0
+    if not isinstance(body, dict) or len(body) != 1:
+        raise _wrong(where)
+    ((name, content),) = body.items()
+    if not isinstance(content, str) or not content:
+        raise _wrong(where)
+    if name == "text":
+        return len(content) if content.isascii() else len(content.encode())
+    data = decode_base64(content) if name == "base64" else None
+    if data is None or _is_utf8(data):
+        raise _wrong(where)
+    return len(data)
+
+
+def _scrubbed(value: object) -> None:
+    _need(isinstance(value, list), "scrubbed")
+    for row in value if isinstance(value, list) else ():
+        entry = members(row, ("rule", "where", "count"), "scrubbed")
+        _need(is_str(entry["rule"]) and is_str(entry["where"]) and is_count(entry["count"]), "scrubbed")
+
+
+def _end(value: Object) -> None:
+    _need(is_time(value["closed"]), "closed")
+    _need(isinstance(value["meta"], dict), "meta")
+
+
+_ROWS: Final[dict[str, tuple[tuple[str, ...], Callable[[Object], None]]]] = {
+    "open": (_FIXED + OPEN, _open),
+    "run": (_FIXED + RUN, _run),
+    "interaction": (_FIXED + INTERACTION, _interaction),
+    "end": (_FIXED + END, _end),
+}
+
+
+def check_code(value: object, where: str = "code") -> None:
+    """Check a `code` value: null or uri, commit, tree, dirty (spec C14).
+
+    Raises:
+        FormatError: Code `record.members`.
+    """
+    if value is None:
+        return
+    code = members(value, ("uri", "commit", "tree", "dirty"), where)
+    _need(code["uri"] is None or is_str(code["uri"]), where)
+    _need(_is(_GIT_ID, code["commit"]) and _is(_GIT_ID, code["tree"]), where)
+    _need(isinstance(code["dirty"], bool), where)
+
+
+def members(value: object, names: tuple[str, ...], where: str) -> Object:
+    """The object `value`, if it has exactly these names in this order.
+
+    Raises:
+        FormatError: Code `record.members`.
+    """
+    if not isinstance(value, dict) or tuple(value) != names:
+        raise _wrong(f"the names of {where}")
+    return value
+
+
+def is_str(value: object) -> bool:
+    """Whether this is a JSON string (a number token is none)."""
+    return type(value) is str
+
+
+def is_strings(value: object) -> bool:
+    """Whether this is an array of strings."""
+    return isinstance(value, list) and all(type(item) is str for item in value)
+
+
+def is_count(value: object) -> bool:
+    """Whether this is an own number: `0|[1-9][0-9]*`, at most 2^53−1."""
+    return type(value) is int and 0 <= value <= MAX_NUMBER
+
+
+def is_hex64(value: object) -> bool:
+    """Whether this is 64 lower-case hex digits."""
+    return _is(HEX64, value)
+
+
+def is_time(value: object) -> bool:
+    """Whether this is a time of C21."""
+    return _is(_TIME, value)
+
+
+def is_origin(value: object) -> bool:
+    """Whether this is an origin: prefix, `/`, hex64 (spec N2)."""
+    if type(value) is not str:
+        return False
+    prefix, slash, last = value.rpartition("/")
+    return bool(slash) and is_name(prefix) and _is(HEX64, last)
+
+
+def _is(pattern: re.Pattern[str], value: object) -> bool:
+    return type(value) is str and pattern.fullmatch(value) is not None
+
+
+def _is_utf8(data: bytes) -> bool:
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _need(condition: bool, where: str) -> None:
+    if not condition:
+        raise _wrong(where)
+
+
+def _wrong(where: str) -> FormatError:
+    return FormatError(f"{where} is not as the format says", "record.members")
