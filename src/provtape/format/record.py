@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -132,53 +132,94 @@ def _run(value: Object) -> None:
     _need(isinstance(value["meta"], dict), "meta")
 
 
+# Interactions are most of a cassette, and a verifier checks each: below, conditions are tested in line, without a call each.
+
+
 def _interaction(value: Object) -> None:
-    kind = value["kind"]
-    _need(isinstance(kind, str) and kind in REQUEST, "kind")
-    _need(_is(HEX64, value["key"]), "key")
-    request = members(value["request"], REQUEST[str(kind)], "request")
+    kind, request, response = value["kind"], value["request"], value["response"]
+    if type(kind) is not str or kind not in REQUEST:
+        raise _wrong("kind")
+    if type(request) is not dict or tuple(request) != REQUEST[kind]:
+        raise _wrong("the names of request")
     if kind == "http":
         _http_request(request)
-        _http_response(members(value["response"], HTTP_RESPONSE, "response"))
+        _http_response(response)
     else:
-        _need(is_str(request["model" if kind == "llm" else "name"]), "request")
-        response = value["response"]
-        _need(isinstance(response, dict) and list(response) in ([OUTPUT[str(kind)]], ["error"]), "response")
-    _need(is_time(value["started"]), "started")
-    _need(is_count(value["elapsed_ms"]), "elapsed_ms")
-    _scrubbed(value["scrubbed"])
-    _need(isinstance(value["meta"], dict), "meta")
-    _need(_is(_RANDOM, value["salt"]), "salt")
+        _answer(kind, request, response)
+    if not (_is(HEX64, value["key"]) and _is(_TIME, value["started"]) and _is(_RANDOM, value["salt"])):
+        raise _wrong("key, started or salt")
+    if not (is_count(value["elapsed_ms"]) and type(value["meta"]) is dict):
+        raise _wrong("elapsed_ms or meta")
+    if value["scrubbed"] != []:
+        _scrubbed(value["scrubbed"])
+
+
+def _answer(kind: str, request: Object, response: object) -> None:
+    _need(is_str(request["model" if kind == "llm" else "name"]), "request")
+    _need(isinstance(response, dict) and list(response) in ([OUTPUT[kind]], ["error"]), "response")
 
 
 def _http_request(request: Object) -> None:
-    _need(is_str(request["method"]) and is_str(request["url"]), "request")
+    if type(request["method"]) is not str or type(request["url"]) is not str:
+        raise _wrong("request.method or url")
     _headers(request["headers"], "request.headers")
     body_length(request["body"], "request.body")
 
 
-def _http_response(response: Object) -> None:
-    _need(isinstance(response["ended"], str) and response["ended"] in ENDED, "response.ended")
-    _need(response["error"] is None or is_str(response["error"]), "response.error")
-    _need(response["status"] is None or is_count(response["status"]), "response.status")
+def _http_response(response: object) -> None:
+    if type(response) is not dict or tuple(response) != HTTP_RESPONSE:
+        raise _wrong("the names of response")
+    ended, error, status = response["ended"], response["error"], response["status"]
+    if type(ended) is not str or ended not in ENDED:
+        raise _wrong("response.ended")
+    if not ((error is None or type(error) is str) and (status is None or is_count(status))):
+        raise _wrong("response.error or status")
     _headers(response["headers"], "response.headers")
     length = body_length(response["body"], "response.body")
     chunks = response["chunks"]
-    if chunks is None:
-        return
-    _need(isinstance(chunks, list), "response.chunks")
+    if chunks is not None and _total(chunks) != length:
+        raise _wrong("response.chunks, whose lengths must add up to the body,")
+
+
+def _total(chunks: object) -> int:
+    if type(chunks) is not list:
+        raise _wrong("response.chunks")
     total = 0
-    for chunk in chunks if isinstance(chunks, list) else ():
-        _need(isinstance(chunk, list) and len(chunk) == 2 and all(map(is_count, chunk)), "response.chunks")
-        total += chunk[0]
-    _need(total == length, "response.chunks: the lengths do not add up to the body")
+    for chunk in chunks:
+        if type(chunk) is not list or len(chunk) != 2:
+            raise _wrong("response.chunks")
+        length, elapsed = chunk
+        if (
+            type(length) is not int
+            or type(elapsed) is not int
+            or not 0 <= length <= MAX_NUMBER >= elapsed >= 0
+        ):
+            raise _wrong("response.chunks")
+        total += length
+    return total
 
 
 def _headers(value: object, where: str) -> None:
-    _need(isinstance(value, list), where)
-    for pair in value if isinstance(value, list) else ():
-        _need(isinstance(pair, list) and len(pair) == 2 and all(map(is_str, pair)), where)
-        _need(_UPPER.search(pair[0]) is None, f"{where}: an upper-case name")
+    if type(value) is not list:
+        raise _wrong(where)
+    for pair in value:
+        if type(pair) is not list or len(pair) != 2 or type(pair[0]) is not str or type(pair[1]) is not str:
+            raise _wrong(where)
+        if not pair[0].islower() and _UPPER.search(pair[0]):
+            raise _wrong(f"{where}: an upper-case name")
+
+
+def free(value: Object) -> Iterator[object]:
+    """The members of a record in which any JSON may stand (spec C13 to C16), for a record that passed `check_record`."""
+    yield value.get("meta")
+    request, response = value.get("request"), value.get("response")
+    if isinstance(request, dict) and isinstance(response, dict) and value["kind"] != "http":
+        yield from request.values()
+        yield from response.values()
+    capture = value.get("capture")
+    if isinstance(capture, dict):
+        yield capture["routes"]
+        yield value["environment"]
 
 
 def body_length(body: object, where: str) -> int:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Iterable
 from json.encoder import encode_basestring
 from typing import Final, Never
 
@@ -21,6 +22,7 @@ from provtape.errors import FormatError
 MAX_DEPTH: Final = 64
 MAX_NUMBER: Final = 2**53 - 1
 
+_CONTAINERS: Final = frozenset((dict, list, tuple))
 _NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?", re.ASCII)
 _PLAIN: Final = (
     orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_SUBCLASS
@@ -118,22 +120,23 @@ def canonical(value: object) -> bytes:
 
 
 def check_depth(value: object, depth: int = 1) -> None:
-    """Refuse containers nested deeper than 64; the outermost is depth 1.
+    """Refuse containers nested deeper than 64; the outermost is at `depth`.
 
     Raises:
         FormatError: Deeper.
     """
-    if isinstance(value, dict):
-        children = value.values()
-    elif isinstance(value, list | tuple):
-        children = value  # type: ignore[assignment]  # both are only iterated
-    else:
-        return
-    if depth > MAX_DEPTH:
-        raise FormatError(f"nested deeper than {MAX_DEPTH}")
-    for child in children:
-        if isinstance(child, dict | list | tuple):
-            check_depth(child, depth + 1)
+    level = [value]
+    while level := [item for item in level if type(item) in _CONTAINERS]:
+        if depth > MAX_DEPTH:
+            raise FormatError(f"nested deeper than {MAX_DEPTH}")
+        level = [
+            child for item in level for child in (item.values() if isinstance(item, dict) else _items(item))
+        ]
+        depth += 1
+
+
+def _items(value: object) -> Iterable[object]:
+    return value if isinstance(value, list | tuple) else ()
 
 
 def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:

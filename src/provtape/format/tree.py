@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
+from typing import Final
 
-LEAF: int = 32
+LEAF: Final = 32
 
 
 def node(left: bytes, right: bytes) -> bytes:
@@ -45,24 +46,30 @@ class Frontier:
         return root
 
 
-def roots(leaves: bytes | bytearray, sizes: Iterable[int]) -> dict[int, bytes]:
-    """root(n) for every n of `sizes` that is at most the number of leaves, in one sweep.
+class Roots:
+    """root(n) for chosen n, in one sweep over growing leaves: memory does not grow with their number."""
 
-    Args:
-        leaves: The leaves one after the other, 32 bytes each.
-        sizes: Sizes that somebody stated; larger ones are left out of the answer.
-    """
-    wanted = set(sizes)
-    frontier = Frontier()
-    found = {0: frontier.root()} if 0 in wanted else {}
-    for position in range(0, len(leaves), LEAF):
-        frontier.append(bytes(leaves[position : position + LEAF]))
-        if frontier.size in wanted:
-            found[frontier.size] = frontier.root()
-    return found
+    __slots__ = ("_frontier", "_wanted", "found")
 
+    def __init__(self, sizes: Iterable[int] = ()) -> None:
+        self._frontier = Frontier()
+        self._wanted = sorted(set(sizes), reverse=True)
+        self.found: dict[int, bytes] = {}
 
-def root(leaves: bytes | bytearray) -> bytes:
-    """root(n) over all given leaves (32 bytes each, one after the other)."""
-    size = len(leaves) // LEAF
-    return roots(leaves, (size,))[size]
+    @property
+    def size(self) -> int:
+        """The number of leaves so far."""
+        return self._frontier.size
+
+    def extend(self, leaves: bytes) -> None:
+        """Add leaves, 32 bytes each, one after the other."""
+        wanted, frontier = self._wanted, self._frontier
+        for position in range(0, len(leaves), LEAF):
+            frontier.append(leaves[position : position + LEAF])
+            while wanted and wanted[-1] <= frontier.size:
+                if wanted.pop() == frontier.size:
+                    self.found[frontier.size] = frontier.root()
+
+    def root(self) -> bytes:
+        """root(size) over all leaves so far, 32 bytes."""
+        return self._frontier.root()

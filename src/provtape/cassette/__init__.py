@@ -1,0 +1,1 @@
+"""One cassette on disk: lock, writer, notes, reader, index."""

@@ -1,0 +1,191 @@
+"""Does it hold: from files to a verdict (spec/verdict.md).
+
+`verify` opens files and asks `checks`; it never raises for what is wrong with a cassette, and its verdict has no truth value.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from provtape.cassette.reader import open_regular
+from provtape.errors import LimitError, ProvtapeError
+from provtape.format import chain, envelope
+from provtape.format.manifest import Manifest, Subject
+from provtape.format.verdict import Finding, Verdict, decide, together
+from provtape.verify import evidence as files
+from provtape.verify.case import Case, Evidence, Question
+from provtape.verify.checks import check
+from provtape.verify.scan import Progress, scan
+
+__all__ = ["Question", "Verdict", "verify"]
+
+_TUTORIAL = {"prev", "key", "output", "hash"}
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """Where evidence is, when it is not beside the cassette; `seen` are kept notes."""
+
+    manifest: Path | None = None
+    checkpoints: Path | None = None
+    seen: tuple[Path, ...] = ()
+
+
+NOTHING_ASKED: Final = Question()
+BESIDE: Final = Sources()
+
+
+def verify(
+    path: Path,
+    question: Question = NOTHING_ASKED,
+    sources: Sources = BESIDE,
+    *,
+    workers: int = 1,
+    progress: Progress | None = None,
+) -> Verdict:
+    """Verify a cassette, or every cassette and file of a manifest given in its place.
+
+    Args:
+        path: A cassette or a manifest.
+        question: The keys the caller trusts, and what it expects or forgoes.
+        sources: Evidence that is not beside the cassette.
+        workers: Processes for large cassettes; a library call leaves it at 1.
+        progress: Called with bytes done and bytes in all.
+
+    Returns:
+        A verdict; what can not be read is the word ERROR, never an exception.
+    """
+    try:
+        head = _head(path)
+        if envelope.looks_like(head):
+            return _whole(path, question, sources, workers, progress)
+        return _one(path, question, sources, workers, progress)
+    except ProvtapeError as error:
+        return refused(error)
+
+
+def refused(error: ProvtapeError) -> Verdict:
+    """The verdict ERROR for something that can not be read."""
+    code = "input.limit" if isinstance(error, LimitError) else getattr(error, "code", "internal")
+    return decide([Finding(code, error.message, error.hint)])
+
+
+def _one(
+    path: Path, question: Question, sources: Sources, workers: int, progress: Progress | None
+) -> Verdict:
+    foreign = _foreign(path)
+    if foreign:
+        return decide([foreign])
+    manifest = sources.manifest or files.beside(path, files.MANIFEST)
+    evidence = files.gather(
+        sources.checkpoints or files.beside(path, files.CHECKPOINTS), manifest, sources.seen
+    )
+    found = scan(path, _sizes(evidence), workers=workers, progress=progress)
+    case = Case(path.name, found, evidence, question, {})
+    subjects = _supplied(case, manifest.parent) if manifest and not question.only else {}
+    return check(Case(path.name, found, evidence, question, subjects))
+
+
+def _supplied(case: Case, folder: Path) -> dict[str, str | None]:
+    return {row.name: files.digest_below(folder, row.name) for row in case.others}
+
+
+def _whole(
+    path: Path, question: Question, sources: Sources, workers: int, progress: Progress | None
+) -> Verdict:
+    """Every cassette and subject of a manifest, each cassette found beside it by its name."""
+    evidence = files.gather(None, path)
+    if evidence.manifest is None:
+        return decide(evidence.findings)
+    if len(evidence.manifest.cassettes) > 1 and _expects(question):
+        message = "--expect-* speaks of one cassette, and this manifest names several"
+        return decide([Finding("usage", message, "name one cassette instead of the manifest")])
+    verdicts = [
+        _named(path, subject, question, sources, workers, progress)
+        for subject in _cassettes(evidence.manifest)
+    ]
+    return _joined(verdicts)
+
+
+def _expects(question: Question) -> bool:
+    expected = (question.expect_origin, question.expect_commit, question.expect_records)
+    return any(value is not None for value in expected)
+
+
+def _cassettes(manifest: Manifest) -> tuple[Subject, ...]:
+    return manifest.subjects[: len(manifest.cassettes)]
+
+
+def _named(
+    manifest: Path,
+    subject: Subject,
+    question: Question,
+    sources: Sources,
+    workers: int,
+    progress: Progress | None,
+) -> Verdict:
+    cassette = manifest.parent / subject.name
+    if files.digest_below(manifest.parent, subject.name) is None:
+        message = f"{subject.name} is bound by the manifest and is not here"
+        return decide([Finding("subject.missing", message, "put it beside the manifest")])
+    sources = Sources(manifest, sources.checkpoints, sources.seen)
+    return verify(cassette, question, sources, workers=workers, progress=progress)
+
+
+def _joined(verdicts: Sequence[Verdict]) -> Verdict:
+    if len(verdicts) == 1:
+        return verdicts[0]
+    word = together(verdicts)
+    ordered = sorted(verdicts, key=lambda verdict: verdict.word != word)
+    cassettes = [row for verdict in verdicts for row in _rows(verdict, "cassettes")]
+    names = {row["name"] for row in cassettes}
+    subjects = {row["name"]: row for verdict in verdicts for row in _rows(verdict, "subjects")}
+    kept = [row for name, row in subjects.items() if name not in names]
+    findings = {
+        finding.code: finding for verdict in reversed(ordered) for finding in reversed(verdict.findings)
+    }
+    decisive = [finding for verdict in ordered for finding in verdict.findings]
+    unique = [finding for finding in decisive if findings[finding.code] is finding]
+    return Verdict(word, tuple(unique), {"cassettes": cassettes, "subjects": kept})
+
+
+def _rows(verdict: Verdict, name: str) -> list[dict[str, object]]:
+    rows = verdict.facts.get(name, [])
+    return rows if isinstance(rows, list) else []
+
+
+def _sizes(evidence: Evidence) -> set[int]:
+    notes = (*(evidence.notes or ()), *evidence.kept)
+    entries = evidence.manifest.cassettes if evidence.manifest else ()
+    return {note.records for note in notes} | {entry.records for entry in entries}
+
+
+def _head(path: Path) -> bytes:
+    with open_regular(path) as file:
+        return file.read(64)
+
+
+def _foreign(path: Path) -> Finding | None:
+    """A file that is another format altogether: said by name, and no verdict (C12, `input.tutorial`)."""
+    with open_regular(path) as file:
+        line = file.readline(chain.MAX_RECORD)
+    name = chain.other_format(line)
+    if name is not None:
+        message = f"{path.name} is of the format {name}; this verifier knows {chain.FORMAT}"
+        return Finding("input.format", message, "use a provtape that knows it", 0, 0)
+    if chain.start(line) is None and _is_tutorial(line):
+        message = f"{path.name} is a cassette in a tutorial's format, which can not be signed or verified"
+        return Finding("input.tutorial", message, f"provtape import {path.name} -o run.jsonl")
+    return None
+
+
+def _is_tutorial(line: bytes) -> bool:
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(value, dict) and value.keys() >= _TUTORIAL and "seq" not in value

@@ -1,0 +1,120 @@
+"""One case: what was scanned, what stands beside it, and what the caller asks.
+
+Values only, and the questions about them that both `checks` and `facts` put. No file is opened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from provtape.format.checkpoint import Checkpoint
+from provtape.format.envelope import Envelope
+from provtape.format.keys import PublicKey
+from provtape.format.manifest import Entry, Manifest, Subject
+from provtape.format.record import Object
+from provtape.format.verdict import Finding
+from provtape.verify.walk import Scan
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What stands beside a cassette, read and checked for form.
+
+    Attributes:
+        notes: The checkpoint file's notes; None when there is no such file.
+        rest: What follows its last complete note.
+        kept: Notes the caller kept from an earlier day.
+        envelopes: The manifest's lines; None when there is no manifest.
+        manifest: Their one payload, when it holds its form.
+        findings: What is wrong with the form.
+    """
+
+    notes: tuple[Checkpoint, ...] | None = None
+    rest: bytes = b""
+    kept: tuple[Checkpoint, ...] = ()
+    envelopes: tuple[Envelope, ...] | None = None
+    manifest: Manifest | None = None
+    findings: tuple[Finding, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What the caller wants to know: the keys it trusts, and where it asks for more or for less."""
+
+    keys: tuple[PublicKey, ...] = ()
+    only: bool = False
+    allow_withheld: bool = False
+    expect_origin: str | None = None
+    expect_commit: str | None = None
+    expect_records: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One cassette, its evidence and the question about it.
+
+    Attributes:
+        name: File name, for the report.
+        subjects: For every bound file but the cassette: its digest as found, or None if it was not supplied.
+    """
+
+    name: str
+    scan: Scan
+    evidence: Evidence
+    question: Question
+    subjects: Mapping[str, str | None]
+
+    @property
+    def entry(self) -> Entry | None:
+        """The manifest's entry for this cassette, found by its origin."""
+        origin = self.scan.tally.origin
+        return self.evidence.manifest.entry(origin) if self.evidence.manifest and origin else None
+
+    @property
+    def statements(self) -> tuple[Checkpoint, ...]:
+        """The notes, kept ones included, that speak of this cassette's origin."""
+        notes = (*(self.evidence.notes or ()), *self.evidence.kept)
+        return tuple(note for note in notes if note.origin == self.scan.tally.origin)
+
+    def holds(self, records: int, root: bytes) -> bool:
+        """Whether `root` is root(records) of this cassette."""
+        return self.scan.tally.roots.found.get(records) == root
+
+    @property
+    def scrub(self) -> Object | None:
+        """Record 0's `scrub` without the rules' text."""
+        scrub = self.scan.tally.opening["scrub"] if self.scan.tally.opening else None
+        return {"name": scrub["name"], "sha256": scrub["sha256"]} if isinstance(scrub, dict) else None
+
+    @property
+    def others(self) -> tuple[Subject, ...]:
+        """The files bound beside this cassette; none if the manifest does not speak of this cassette (M13)."""
+        statement, entry = self.evidence.manifest, self.entry
+        if statement is None or entry is None:
+            return ()
+        return tuple(subject for subject in statement.subjects if subject.name != entry.name)
+
+    def states(self) -> Iterator[tuple[str, str]]:
+        """Each of `others` by name, and whether it is the same, wrong, missing, or not asked for."""
+        for subject in self.others:
+            found = self.subjects.get(subject.name)
+            if self.question.only:
+                yield subject.name, "not asked"
+            elif found is None:
+                yield subject.name, "missing"
+            else:
+                yield subject.name, "same" if found == subject.sha256 else "wrong"
+
+    def signed(self, key: PublicKey) -> Iterator[tuple[int, bytes]]:
+        """What this key states of the cassette's origin, number and root, in lines that verify."""
+        for note in self.statements:
+            if any(line.counts_for(key) and line.verifies(key, note.note.text) for line in note.note.lines):
+                yield note.records, note.root
+        if self.entry and self.signs_manifest(key):
+            yield self.entry.records, bytes.fromhex(self.entry.root)
+
+    def signs_manifest(self, key: PublicKey) -> bool:
+        """Whether a line of the manifest is this key's and verifies."""
+        lines = self.evidence.envelopes or ()
+        return any(line.keyid == key.fingerprint and line.verifies(key) for line in lines)

@@ -1,0 +1,299 @@
+"""Does the evidence agree with the cassette, and by whom is it (spec N6 to N9, M5, M10 to M13, V5 to V8).
+
+Pure: values in, findings and facts out. The checks stand in the order of the table in spec/verdict.md, but for what `walk` finds
+in the records themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from provtape.format import checkpoint
+from provtape.format.manifest import Entry
+from provtape.format.verdict import Finding, Verdict, decide
+from provtape.verify.case import Case
+from provtape.verify.facts import facts
+
+_AS_PUBLISHED = "take cassette and evidence as published, from one run"
+
+
+def check(case: Case) -> Verdict:
+    """The verdict on one cassette (spec V1 to V8)."""
+    findings = [*case.scan.findings, *case.evidence.findings]
+    for part in (
+        _content,
+        _manifest,
+        _subjects,
+        _forks,
+        _roots,
+        _signatures,
+        _expectations,
+        _trust,
+        _open_ends,
+    ):
+        findings += part(case)
+    return decide(findings, facts(case))
+
+
+def _content(case: Case) -> Iterator[Finding]:
+    """Evidence of another origin, or of more records than there are (N8)."""
+    tally, tail = case.scan.tally, case.scan.tail
+    if tally.origin is None:
+        return
+    notes = (*(case.evidence.notes or ()), *case.evidence.kept)
+    if any(note.origin != tally.origin for note in notes):
+        yield Finding("checkpoint.origin", "a checkpoint is of another cassette", _AS_PUBLISHED)
+    numbers = [note.records for note in case.statements]
+    entry = case.entry
+    most = max([*numbers, entry.records if entry else 0], default=0)
+    n, end = tally.records, case.scan.complete
+    if tail and most > n:
+        message = f"the last line is cut, and evidence reaches {most} records of which {n} are whole"
+        yield Finding("cassette.cut", message, _AS_PUBLISHED, n, end)
+    elif not tail and max(numbers, default=0) > n:
+        message = f"a checkpoint names {max(numbers)} records, the cassette has {n}"
+        yield Finding(
+            "checkpoint.records", message, "records were cut off at the end; take the whole file", n, end
+        )
+    if case.evidence.rest:
+        yield _rest(case)
+
+
+def _rest(case: Case) -> Finding:
+    """What follows the last complete note: one more, cut (N9), or something nobody signed (N1)."""
+    origin, first = case.scan.tally.origin or "", not case.evidence.notes
+    if not case.scan.tally.sealed and checkpoint.is_torn(case.evidence.rest, origin, first=first):
+        return Finding(
+            "checkpoint.torn",
+            "the last checkpoint is cut, as by a crash",
+            "the recorder moves it aside when it goes on",
+        )
+    return Finding(
+        "checkpoint.form",
+        "the checkpoint file holds something that is no note",
+        "take the checkpoint file as published; it holds notes and nothing else",
+    )
+
+
+def _manifest(case: Case) -> Iterator[Finding]:
+    """The manifest's entry against the cassette (M10 to M12)."""
+    tally, statement, entry = case.scan.tally, case.evidence.manifest, case.entry
+    if statement is None or tally.origin is None:
+        return
+    if entry is None:
+        yield Finding("manifest.origin", "the manifest does not speak of this cassette", _AS_PUBLISHED)
+        return
+    n = tally.records
+    if entry.records > n and not case.scan.tail:
+        message = f"the manifest names {entry.records} records, the cassette has {n}"
+        yield Finding(
+            "manifest.records",
+            message,
+            "records were cut off at the end; take the whole file",
+            n,
+            case.scan.complete,
+        )
+    if entry.records < n:
+        message = f"the manifest names {entry.records} records, the cassette has {n}"
+        yield Finding("manifest.append", message, "records were added at the end", entry.records)
+    if entry.records == n and not tally.sealed:
+        yield Finding(
+            "manifest.unsealed",
+            "there is a manifest, but the cassette does not end with `end`",
+            _AS_PUBLISHED,
+        )
+    yield from _bound(case, entry)
+
+
+def _bound(case: Case, entry: Entry) -> Iterator[Finding]:
+    tally = case.scan.tally
+    if entry.scrub != case.scrub:
+        message = "the manifest names other scrubbing rules than record 0"
+        yield Finding("manifest.scrub", message, _AS_PUBLISHED, 0, 0)
+    if tally.runs and entry.code != tally.runs[-1].code:
+        message = "the manifest names other code than the last run"
+        yield Finding("manifest.code", message, _AS_PUBLISHED, tally.runs[-1].record)
+    whole = entry.records == tally.records and not case.scan.tail and not tally.withheld
+    if whole and case.holds(entry.records, bytes.fromhex(entry.root)):
+        digest = case.evidence.manifest.subject(entry.name).sha256 if case.evidence.manifest else ""
+        if digest != case.scan.sha256:
+            yield Finding(
+                "manifest.digest", "the manifest's digest of the cassette is another", _AS_PUBLISHED
+            )
+
+
+def _subjects(case: Case) -> Iterator[Finding]:
+    """Every other bound file (M13)."""
+    for name, state in case.states():
+        if state == "wrong":
+            message = f"{name} is not the file that was signed"
+            yield Finding("subject.digest", message, "take the file as published; compare with sha256sum")
+        elif state == "missing":
+            message = f"{name} is bound by the manifest and is not here"
+            yield Finding(
+                "subject.missing", message, "put it beside the manifest, or ask for less with --only"
+            )
+
+
+def _forks(case: Case) -> Iterator[Finding]:
+    """Two roots by named keys for one number of records."""
+    roots: dict[int, set[bytes]] = {}
+    for key in case.question.keys:
+        for records, root in case.signed(key):
+            roots.setdefault(records, set()).add(root)
+    forked = sorted(records for records, stated in roots.items() if len(stated) > 1)
+    if forked:
+        message = f"a named key signed two histories of {forked[0]} records"
+        yield Finding("evidence.fork", message, "ask the author which one is theirs, and keep both")
+
+
+def _roots(case: Case) -> Iterator[Finding]:
+    """A chain that holds under a root that does not (N8, M10, V6)."""
+    n = case.scan.tally.records
+    stated = [(note.records, note.root) for note in case.statements]
+    entry = (case.entry.records, bytes.fromhex(case.entry.root)) if case.entry else None
+    good = [records for records, root in (*stated, *([entry] if entry else [])) if case.holds(records, root)]
+    bad = [records for records, root in stated if records <= n and not case.holds(records, root)]
+    if bad:
+        yield _changed("checkpoint.root", "a checkpoint", min(bad), good)
+    if entry and entry[0] <= n and not case.holds(*entry):
+        yield _changed("manifest.root", "the manifest", entry[0], good)
+
+
+def _changed(code: str, what: str, bad: int, good: Sequence[int]) -> Finding:
+    since = max((records for records in good if records < bad), default=0)
+    message = (
+        f"{what} of {bad} records has another root: something in records {since} to {bad - 1} was changed"
+    )
+    return Finding(
+        code, message, "the chain was computed again after a change; take the file as published", since
+    )
+
+
+def _signatures(case: Case) -> Iterator[Finding]:
+    """Lines that claim a named key (N6, N7, M5)."""
+    notes = (*(case.evidence.notes or ()), *case.evidence.kept)
+    lines = [(line, note.note.text) for note in notes for line in note.note.lines]
+    envelopes = case.evidence.envelopes or ()
+    for key in case.question.keys:
+        if any(line.counts_for(key) and not line.verifies(key, text) for line, text in lines):
+            yield Finding(
+                "checkpoint.signature",
+                "a checkpoint claims a named key, and its signature does not hold",
+                _AS_PUBLISHED,
+            )
+        if any(line.is_renamed(key, text) for line, text in lines):
+            yield Finding(
+                "checkpoint.id", "a signature by a named key stands under another name or id", _AS_PUBLISHED
+            )
+        if any(line.keyid == key.fingerprint and not line.verifies(key) for line in envelopes):
+            yield Finding(
+                "manifest.signature",
+                "the manifest claims a named key, and its signature does not hold",
+                _AS_PUBLISHED,
+            )
+        if any(line.keyid != key.fingerprint and line.verifies(key) for line in envelopes):
+            yield Finding(
+                "manifest.id", "a signature by a named key stands under another keyid", _AS_PUBLISHED
+            )
+
+
+def _expectations(case: Case) -> Iterator[Finding]:
+    """What the caller expects beyond the signature."""
+    question, tally = case.question, case.scan.tally
+    if question.expect_origin not in (None, tally.origin):
+        yield Finding(
+            "expect.origin",
+            "this is not the cassette that was expected: its origin is another",
+            _AS_PUBLISHED,
+            0,
+            0,
+        )
+    if question.expect_commit is not None:
+        asked = [run for run in tally.runs if run.interactions] or tally.runs[-1:]
+        other = [run.record for run in asked if _commit(run.code) != question.expect_commit]
+        if other or not asked:
+            message = "a run was not recorded under the expected commit"
+            yield Finding(
+                "expect.commit",
+                message,
+                "see `runs` in --json for the commit of each run",
+                next(iter(other), None),
+            )
+    if question.expect_records not in (None, tally.records):
+        message = f"{question.expect_records} records were expected, the cassette has {tally.records}"
+        yield Finding("expect.records", message, "another state of the run", tally.records)
+
+
+def _commit(code: object) -> object:
+    return code["commit"] if isinstance(code, dict) else None
+
+
+def _trust(case: Case) -> Iterator[Finding]:
+    """Who vouches for it (V7)."""
+    evidence, keys, tally = case.evidence, case.question.keys, case.scan.tally
+    if not keys:
+        yield Finding(
+            "trust.no-key",
+            "no public key was named, so nobody vouches for this",
+            "name the author's with --pubkey",
+        )
+    elif _only_strangers(case):
+        message = "there is evidence, but none of it that counts is by a key you named"
+        yield Finding(
+            "trust.stranger",
+            message,
+            "get the author's key from the paper or their own page, not from beside the cassette",
+        )
+    if evidence.notes is None and evidence.envelopes is None:
+        yield Finding(
+            "trust.no-evidence",
+            "there is no checkpoint and no manifest",
+            "ask the author for the evidence files",
+        )
+    elif evidence.envelopes is None and tally.sealed and not (keys and _only_strangers(case)):
+        yield Finding(
+            "trust.no-manifest",
+            "the cassette is sealed, but there is no manifest",
+            "ask the author for the manifest",
+        )
+
+
+def _only_strangers(case: Case) -> bool:
+    evidence, keys = case.evidence, case.question.keys
+    if evidence.envelopes is not None:
+        return bool(evidence.envelopes) and not {line.keyid for line in evidence.envelopes} & {
+            key.fingerprint for key in keys
+        }
+    lines = [line for note in evidence.notes or () for line in note.note.lines]
+    return bool(evidence.notes) and not any(line.counts_for(key) for line in lines for key in keys)
+
+
+def _open_ends(case: Case) -> Iterator[Finding]:
+    """What is not finished, or not there."""
+    scan, tally = case.scan, case.scan.tally
+    most = max(
+        [note.records for note in case.statements] + ([case.entry.records] if case.entry else []), default=0
+    )
+    if scan.tail and tally.end is None and most <= tally.records and tally.records:
+        message = f"the last line is cut after {tally.records} records, as by a crash"
+        yield Finding(
+            "cassette.torn",
+            message,
+            "the recorder moves it aside when it goes on",
+            tally.records,
+            scan.complete,
+        )
+    if tally.end is None and tally.records:
+        yield Finding(
+            "cassette.open",
+            "the cassette is open: no `end`",
+            "`provtape sign` seals it",
+            tally.records,
+            scan.complete,
+        )
+    if tally.withheld and not case.question.allow_withheld:
+        message = (
+            f"{tally.withheld} of {tally.interactions} interactions are withheld, by whoever made this file"
+        )
+        yield Finding("cassette.withheld", message, "accept that with --allow-withheld", tally.first_withheld)

@@ -1,0 +1,66 @@
+"""The facts of a report (spec/report.schema.json): what was seen, whatever the verdict."""
+
+from __future__ import annotations
+
+from provtape.format.keys import PublicKey
+from provtape.format.record import Object
+from provtape.verify.case import Case
+
+
+def facts(case: Case) -> dict[str, object]:
+    """The `facts` of a report about one cassette."""
+    subjects = [{"name": name, "state": state} for name, state in case.states()]
+    return {"cassettes": [_cassette(case)], "subjects": subjects}
+
+
+def _cassette(case: Case) -> dict[str, object]:
+    tally = case.scan.tally
+    match = tally.opening["match"] if tally.opening else None
+    return {
+        "name": case.name,
+        "origin": tally.origin,
+        "records": tally.records,
+        "interactions": tally.interactions,
+        "withheld": tally.withheld,
+        "sealed": tally.sealed,
+        "root": tally.roots.root().hex() if tally.records else None,
+        "sha256": case.scan.sha256,
+        "scrub": case.scrub,
+        "ignore": match["ignore"] if isinstance(match, dict) else [],
+        "runs": [_run(run.record, run.interactions, run.members) for run in tally.runs],
+        "covers": [_covers(case, key) for key in case.question.keys],
+        "strangers": _strangers(case),
+    }
+
+
+def _run(record: int, interactions: int, members: Object) -> dict[str, object]:
+    capture = members["capture"]
+    road, enclosed = (capture["road"], capture["enclosed"]) if isinstance(capture, dict) else (None, None)
+    return {
+        "record": record,
+        "interactions": interactions,
+        "road": road,
+        "enclosed": enclosed,
+        "code": members["code"],
+    }
+
+
+def _covers(case: Case, key: PublicKey) -> dict[str, object]:
+    covered = [records for records, root in case.signed(key) if case.holds(records, root)]
+    entry = case.entry
+    signed = entry is not None and case.holds(entry.records, bytes.fromhex(entry.root))
+    return {
+        "name": key.name,
+        "fingerprint": key.fingerprint,
+        "records": max(covered, default=0),
+        "manifest": signed and case.signs_manifest(key),
+    }
+
+
+def _strangers(case: Case) -> int:
+    keys = case.question.keys
+    lines = [line for note in case.evidence.notes or () for line in note.note.lines]
+    envelopes = case.evidence.envelopes or ()
+    return sum(not any(line.counts_for(key) for key in keys) for line in lines) + sum(
+        line.keyid not in {key.fingerprint for key in keys} for line in envelopes
+    )
