@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from provtape.errors import ProvtapeError as ProvtapeError
     from provtape.session import Call as Call
     from provtape.session import Session as Session
-    from provtape.verify import verify as verify
 
 __version__: Final = "0.1.0"
 
@@ -20,10 +19,9 @@ _PUBLIC: Final = {
     "Call": "provtape.session",
     "ProvtapeError": "provtape.errors",
     "Session": "provtape.session",
-    "verify": "provtape.verify",
 }
 
-__all__ = ["Call", "ProvtapeError", "Session", "__version__", "verify"]  # lazy, see __getattr__
+__all__ = ["Call", "ProvtapeError", "Session", "__version__"]  # lazy, see __getattr__
 
 
 def __getattr__(name: str) -> object:

@@ -10,9 +10,12 @@ import hashlib
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
+from operator import itemgetter
 from typing import Final, Literal
 
 from provtape.errors import FormatError
+from provtape.format import strict
 from provtape.format.chain import FORMAT
 from provtape.format.keys import decode_base64, is_name
 from provtape.format.strict import MAX_NUMBER
@@ -25,6 +28,9 @@ HEX64: Final = re.compile(r"[0-9a-f]{64}")
 _GIT_ID: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _TIME: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z")
 _RANDOM: Final = re.compile(r"[A-Za-z0-9_-]{21}[AQgw]")
+_STAMPS: Final = re.compile(HEX64.pattern + _TIME.pattern + _RANDOM.pattern)
+_LONG: Final = re.compile(rb"[0-9]{16}")  # may be over 2^53
+_FIRST: Final = itemgetter(0)
 _UPPER: Final = re.compile(r"[A-Z]")
 
 OPEN: Final = ("format", "prefix", "nonce", "created", "recorder", "scrub", "match", "previous", "meta")
@@ -146,7 +152,10 @@ def _interaction(value: Object) -> None:
         _http_response(response)
     else:
         _answer(kind, request, response)
-    if not (_is(HEX64, value["key"]) and _is(_TIME, value["started"]) and _is(_RANDOM, value["salt"])):
+    key, started, salt = value["key"], value["started"], value["salt"]
+    if not (type(key) is str and type(started) is str and type(salt) is str):
+        raise _wrong("key, started or salt")
+    if len(key) != 64 or len(salt) != 22 or not _STAMPS.fullmatch(key + started + salt):
         raise _wrong("key, started or salt")
     if not (is_count(value["elapsed_ms"]) and type(value["meta"]) is dict):
         raise _wrong("elapsed_ms or meta")
@@ -182,21 +191,20 @@ def _http_response(response: object) -> None:
 
 
 def _total(chunks: object) -> int:
+    """The sum of the lengths; the shape is proven by what remains of the spelling when its digits are taken out."""
     if type(chunks) is not list:
         raise _wrong("response.chunks")
-    total = 0
-    for chunk in chunks:
-        if type(chunk) is not list or len(chunk) != 2:
-            raise _wrong("response.chunks")
-        length, elapsed = chunk
-        if (
-            type(length) is not int
-            or type(elapsed) is not int
-            or not 0 <= length <= MAX_NUMBER >= elapsed >= 0
-        ):
-            raise _wrong("response.chunks")
-        total += length
-    return total
+    spelled = strict.dumps(chunks)
+    if spelled.translate(None, b"0123456789") != _pairs(len(chunks)):
+        raise _wrong("response.chunks")
+    if _LONG.search(spelled) and max(map(max, chunks)) > MAX_NUMBER:
+        raise _wrong("response.chunks")
+    return sum(map(_FIRST, chunks))
+
+
+@lru_cache(maxsize=256)
+def _pairs(number: int) -> bytes:
+    return b"[%s]" % b",".join([b"[,]"] * number)
 
 
 def _headers(value: object, where: str) -> None:

@@ -1,0 +1,302 @@
+"""Running the rules over text.
+
+Decides what is a finding and what is put in its place. Text means the UTF-8 bytes of one string value. Findings of
+one pass are taken leftmost, then longest, then in rule order, literals last; what overlaps a finding is swallowed by
+it. Placeholders are never looked into; the text between them is looked at again until nothing is found. Does not
+decide which parts of a record are text (`values`, `address`, `body`, `door`).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import quote
+
+from provtape.errors import ScrubError
+from provtape.format.placeholder import PLACEHOLDER, placeholder
+from provtape.scrub.rulefile import Rule
+from provtape.scrub.rules import Rules
+from provtape.scrub.sieve import Sieve
+
+MAX_PASSES: Final = 8
+MAX_MATCH: Final = 16 * 1024
+MIN_LITERAL: Final = 8
+MAX_REMEMBERED: Final = 4096
+PLAIN_WORD: Final = 16
+LITERAL_ORDER: Final = (
+    1 << 30
+)  # where a rule and a literal find the same, the rule names it: other machines have the rule only
+
+_PLACEHOLDER: Final = re.compile(PLACEHOLDER.pattern.encode())
+_CLEAN_LENGTH: Final = 48
+_CLEAN_COUNT: Final = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A finding: bytes `start` to `end` of a value, or the whole value when the match was too long to cut out."""
+
+    start: int
+    end: int
+    rule: str
+    whole: bool = False
+
+
+class Matcher:
+    """One rule, ready to run; compiled when it is needed first."""
+
+    __slots__ = ("_pattern", "folded", "group", "keywords", "order", "rule")
+
+    def __init__(self, order: int, rule: Rule) -> None:
+        self.order = order
+        self.rule = rule
+        self.folded = rule.regex.startswith("(?i)")
+        self.keywords = tuple(keyword.encode("ascii") for keyword in rule.keywords)
+        self.group = 0
+        self._pattern: re.Pattern[bytes] | None = None
+
+    def present(self, data: bytes, low: bytes) -> bool:
+        """Whether a keyword occurs in `data`; `low` is `data` in lower case."""
+        text = low if self.folded else data
+        return any(keyword in text for keyword in self.keywords)
+
+    def spans(self, data: bytes) -> Iterator[tuple[int, int, bool]]:
+        """Start and end of every secret in `data`, and whether its match was longer than 16 KiB."""
+        for match in self._compiled().finditer(data):
+            start, end = match.span(self.group)
+            if start < 0:
+                start, end = match.span()
+            if start < end and self._counts(data[start:end]):
+                yield start, end, match.end() - match.start() > MAX_MATCH
+
+    def _compiled(self) -> re.Pattern[bytes]:
+        if self._pattern is None:
+            self._pattern = re.compile(self.rule.regex.encode("ascii"))
+            group = self.rule.secret_group
+            self.group = min(self._pattern.groups, 1) if group is None else group
+        return self._pattern
+
+    def _counts(self, secret: bytes) -> bool:
+        rule = self.rule
+        if rule.min_distinct and len(set(secret)) < rule.min_distinct:
+            return False
+        if rule.min_classes and classes(secret) < rule.min_classes:
+            return False
+        if rule.min_digits and sum(48 <= byte <= 57 for byte in secret) < rule.min_digits:
+            return False
+        return not rule.allow or secret.decode("utf-8", "replace") not in rule.allow
+
+
+def classes(secret: bytes) -> int:
+    """How many of lower-case letters, upper-case letters and digits occur."""
+    return sum(any(low <= byte <= high for byte in secret) for low, high in ((97, 122), (65, 90), (48, 57)))
+
+
+class Scrubber:
+    """The rules of one cassette at work, with the literals and the memory of one session.
+
+    Args:
+        rules: The effective rules.
+        literals: Values known to be secret, UTF-8; those under 8 bytes are not used. They are found as they are, percent-coded
+            and JSON-escaped.
+    """
+
+    def __init__(self, rules: Rules, literals: Iterable[bytes] = ()) -> None:
+        self.rules = rules
+        self._matchers = tuple(Matcher(order, rule) for order, rule in enumerate(rules.rules))
+        self._sieve = Sieve(
+            (keyword, matcher.folded) for matcher in self._matchers for keyword in matcher.keywords
+        )
+        self._by_keyword: dict[bytes, list[Matcher]] = {}
+        for matcher in self._matchers:
+            for keyword in matcher.keywords:
+                self._by_keyword.setdefault(keyword.lower(), []).append(matcher)
+        self._literals: dict[bytes, str] = {}
+        self._clean: set[str] = set()
+        for literal in literals:
+            self._add_literal(literal, "local")
+
+    @property
+    def known(self) -> int:
+        """How many literal forms are looked for; grows when something new is remembered."""
+        return len(self._literals)
+
+    def remember(self, value: str, rule: str) -> None:
+        """Look for a removed value from now on, wherever it stands.
+
+        Too short (under 8 bytes) and too long values are not remembered, nor is a plain word such as `required`, which
+        somebody used as a password once and everybody uses as a word.
+        """
+        data = encode(value)
+        word = data.isalpha() and len(data) < PLAIN_WORD
+        if len(data) <= MAX_REMEMBERED and not word and not _PLACEHOLDER.search(data):
+            self._add_literal(data, rule)
+
+    def suspects(self, texts: Iterable[str]) -> tuple[Matcher, ...] | None:
+        """The rules that have a keyword in one of these texts, in order; None when no text needs to be looked at."""
+        clean = self._clean
+        fresh = [text for text in texts if text not in clean]
+        if not fresh:
+            return None
+        data = encode("\0".join(fresh))
+        matchers: set[Matcher] = set()
+        keywords = self._sieve.keywords(data)
+        if keywords:
+            low = data.lower()
+            candidates = {matcher for keyword in keywords for matcher in self._by_keyword[keyword]}
+            matchers = {matcher for matcher in candidates if matcher.present(data, low)}
+        if not matchers and not any(literal in data for literal in self._literals):
+            self._know_clean(fresh)
+            return None
+        return tuple(sorted(matchers, key=lambda matcher: matcher.order))
+
+    def find(
+        self, data: bytes, matchers: Sequence[Matcher] | None = None, *, literals: bool = True
+    ) -> list[Span]:
+        """One pass over one value: what is to be removed from it, in order, nothing overlapping.
+
+        Args:
+            data: The value.
+            matchers: The rules that can find something in it; None is all of them.
+            literals: Look for literals and remembered values too.
+        """
+        tried = self._matchers if matchers is None else matchers
+        known = self._literals if literals else {}
+        spans: list[Span] = []
+        for start, end in _gaps(data):
+            segment = data[start:end]
+            found = sorted((*_literal_candidates(segment, known), *_rule_candidates(segment, tried)))
+            spans += _merged(found, data, start)
+        return spans
+
+    def scrub(self, text: str) -> tuple[str, dict[str, int]]:
+        """Scrub one value until nothing is found in it.
+
+        Returns:
+            The text with placeholders, and how often each rule removed something.
+
+        Raises:
+            ScrubError: Still something after 8 passes.
+        """
+        counts: dict[str, int] = {}
+        data = encode(text)
+        for _ in range(MAX_PASSES):
+            spans = self.find(data)
+            if not spans:
+                return decode(data), counts
+            for span in spans:
+                counts[span.rule] = counts.get(span.rule, 0) + 1
+                self.remember(decode(data[span.start : span.end]), span.rule)
+            data = _replaced(data, spans)
+        raise endless()
+
+    def _add_literal(self, literal: bytes, rule: str) -> None:
+        if len(literal) < MIN_LITERAL or _PLACEHOLDER.search(literal):
+            return
+        before = len(self._literals)
+        for form in _forms(literal):
+            self._literals.setdefault(form, rule)
+        if len(self._literals) > before:
+            self._clean.clear()
+
+    def _know_clean(self, texts: Iterable[str]) -> None:
+        if len(self._clean) > _CLEAN_COUNT:
+            self._clean.clear()
+        self._clean.update(text for text in texts if len(text) <= _CLEAN_LENGTH)
+
+
+def encode(text: str) -> bytes:
+    """The UTF-8 bytes of a text; an escaped lone surrogate inside a body is no reason not to look at the body."""
+    return text.encode("utf-8", "surrogatepass")
+
+
+def decode(data: bytes) -> str:
+    """The text of bytes that `encode` made."""
+    return data.decode("utf-8", "surrogatepass")
+
+
+def endless() -> ScrubError:
+    """What is raised when a value does not come to rest."""
+    return ScrubError(
+        f"scrub rules: a value still matches after {MAX_PASSES} passes",
+        "a rule finds what placeholders leave behind",
+    )
+
+
+def _forms(literal: bytes) -> set[bytes]:
+    text = literal.decode("utf-8", "replace")
+    coded = quote(literal, safe="")
+    forms = {literal, coded.encode(), re.sub(r"%..", lambda found: found.group().lower(), coded).encode()}
+    for ascii_only in (False, True):
+        forms.add(json.dumps(text, ensure_ascii=ascii_only)[1:-1].encode("utf-8", "surrogatepass"))
+    return forms
+
+
+def _literal_candidates(
+    segment: bytes, literals: Mapping[bytes, str]
+) -> Iterator[tuple[int, int, int, str, bool]]:
+    for literal, rule in literals.items():
+        at = segment.find(literal)
+        while at >= 0:
+            yield at, -(at + len(literal)), LITERAL_ORDER, rule, False
+            at = segment.find(literal, at + len(literal))
+
+
+def _rule_candidates(
+    segment: bytes, matchers: Sequence[Matcher]
+) -> Iterator[tuple[int, int, int, str, bool]]:
+    low = segment.lower()
+    for matcher in matchers:
+        if matcher.present(segment, low):
+            for start, end, whole in matcher.spans(segment):
+                yield start, -end, matcher.order, matcher.rule.id, whole
+
+
+def _gaps(data: bytes) -> Iterator[tuple[int, int]]:
+    """Where the text between placeholders starts and ends."""
+    at = 0
+    if b"~REDACTED~" in data:
+        for match in _PLACEHOLDER.finditer(data):
+            if match.start() > at:
+                yield at, match.start()
+            at = match.end()
+    if at < len(data):
+        yield at, len(data)
+
+
+def _merged(found: list[tuple[int, int, int, str, bool]], data: bytes, offset: int) -> list[Span]:
+    """Turn sorted candidates (start, minus end, order, rule, whole) of one segment into spans of the whole value."""
+    spans: list[Span] = []
+    for start, minus_end, _, rule, whole in found:
+        start, end = offset + start, offset - minus_end
+        if spans and start < spans[-1].end:
+            last = spans[-1]
+            spans[-1] = Span(last.start, max(last.end, end), last.rule, last.whole or whole)
+        else:
+            spans.append(Span(start, end, rule, whole))
+    return [_on_characters(span, data) for span in spans]
+
+
+def _on_characters(span: Span, data: bytes) -> Span:
+    """Widen a span that cuts a character of several bytes in two."""
+    start, end = span.start, span.end
+    while start > 0 and data[start] & 0xC0 == 0x80:
+        start -= 1
+    while end < len(data) and data[end] & 0xC0 == 0x80:
+        end += 1
+    return span if (start, end) == (span.start, span.end) else Span(start, end, span.rule, span.whole)
+
+
+def _replaced(data: bytes, spans: Sequence[Span]) -> bytes:
+    for span in spans:
+        if span.whole:
+            return placeholder(span.rule).encode()
+    parts: list[bytes] = []
+    at = 0
+    for span in spans:
+        parts += (data[at : span.start], placeholder(span.rule).encode())
+        at = span.end
+    return b"".join((*parts, data[at:]))

@@ -1,0 +1,1 @@
+"""The rule packs that come with provtape, as data."""
