@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from provtape.session import Session as Session
 
 __version__: Final = "0.1.0"
+RECORDER: Final = f"provtape {__version__}"
 
 _PUBLIC: Final = {
     "Call": "provtape.session",
