@@ -63,6 +63,8 @@ class InputError(ProvtapeError):
 class KeyRefused(ProvtapeError):
     """A key that is no Ed25519 key, is weak, unreadable, or readable by others."""
 
+    code = "key.refused"
+
 
 class ScrubError(ProvtapeError):
     """Something that must not be written could not be scrubbed; nothing was written."""

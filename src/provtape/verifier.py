@@ -21,8 +21,7 @@ from __future__ import annotations
 import sys
 
 if sys.hexversion < 0x030B0000:
-    sys.stderr.write("verifier: needs Python 3.11 or later\n")
-    sys.exit(2)
+    sys.exit(sys.stderr.write("needs Python 3.11\n") and 2)
 if __name__ == "__main__" and not sys.flags.safe_path:
     sys.path.pop(0)  # nothing is imported from the folder that this file was copied to
 
@@ -36,97 +35,73 @@ import stat
 import unicodedata
 from array import array
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
-from typing import Any, BinaryIO, Final, NoReturn
+from typing import Any, BinaryIO, Final
 
 RECORD_LIMIT: Final = 256 << 20  # C5
 EVIDENCE_LIMIT: Final = 64 << 20  # N1, M1
 OWN_MAX: Final = 2**53 - 1
 PREFIX: Final = r"[a-z0-9.-]+(?:/[A-Za-z0-9._~-]+)*"  # N3
-LIMITS: Final = "limits: a signer can invent responses or record again; another run by the same key verifies too; times are claims"
+Options = argparse.Namespace
+LIMITS: Final = "limits: a signer can invent responses or record again; another run by the same key verifies; times are claims"
 
-# ---- V1 to V3. The findings, in order: class, code, attack, message, hint ----
+# ---- V1 to V3. The findings, in order: class, attack, codes, message, hint ----
+
 TABLE: Final = """
-E|usage|-|the command line can not be understood|run it with --help
-E|key.refused|-|a public key is refused (K5)|give a vkey, one PEM PUBLIC KEY, one ssh-ed25519 line, or a file with one of these
-E|input.unreadable|-|a file can not be read or is no regular file|look at its name, kind and permissions
-E|input.tutorial|-|this is another format, known from a tutorial, and no cassette|`provtape import` reads it
-E|input.format|-|record 0 names a format that this verifier does not know (C12)|take a verifier made for that format
-E|input.limit|-|larger than a reader takes (C5, N1, M1)|256 MiB a record, 64 MiB a file of evidence
-E|internal|-|something unforeseen happened, so there is no verdict|please report it with the name of the exception
-F|record.crlf|crlf|the record ends in CR LF (C2)|line ends were converted, as git does: get the file again, unconverted
-F|checkpoint.crlf|crlf|a line of a note ends in CR LF (N1)|line ends were converted, as git does: get the file again, unconverted
-F|manifest.crlf|crlf|a line of the manifest ends in CR LF (M1)|line ends were converted, as git does: get it again, unconverted
-F|record.start|edit|the record does not start as every record does (C3, C22)|
-F|record.seq|-|the record does not carry its own number (C4)|compare with a copy from the author
-F|chain.prev|edit|prev is not the leaf of the record before (C9)|this record's prev or the record before was changed
-F|record.json|edit|the record is no strict JSON (C6)|
-F|record.spelling|edit|the record is not the one spelling of its value (C7)|
-F|record.members|edit|the record does not have the members of its type (C13 to C21)|
-F|record.place|edit|a record of this type can not stand here (C10)|
-F|checkpoint.form|edit|there is something else than notes, or a malformed note (N1, N3, N5)|
-F|checkpoint.id|edit|a named key made a signature whose name or key id was changed (N7)|
-F|manifest.form|edit|the manifest is malformed (M1, M2, M6 to M9)|
-F|manifest.id|edit|a named key made a signature that stands under another keyid (M5)|
-F|manifest.unsealed|edit|the manifest speaks of a sealed cassette, this one has no end (M10)|
-F|manifest.scrub|edit|the manifest names other scrub rules than record 0 (M11)|
-F|manifest.code|edit|the manifest names other code than the last run (M11)|
-F|manifest.digest|edit|the manifest names another file digest (M12)|
-F|subject.digest|edit|a bound file is not the one that was signed (M13)|compare with a copy from the author
-F|record.after-end|append|something follows the end (C11)|
-F|manifest.append|append|the cassette has more records than the manifest says (M10)|
-F|checkpoint.origin|splice|a note belongs to another cassette (N8)|
-F|manifest.origin|splice|the manifest belongs to another cassette (M10)|
-F|cassette.cut|torn|the last line is cut, and evidence reaches past it|get the whole file again
-F|cassette.empty|truncate|there is no complete record (C10)|
-F|checkpoint.records|truncate|a note names more records than there are (N8)|get the whole file again
-F|manifest.records|truncate|the manifest names more records than there are (M10)|get the whole file again
-F|evidence.fork|fork|named keys signed two histories of one origin and number|keep both files: together they prove it
-F|checkpoint.root|rechain|a note's root is not that of the records (N8)|the change lies between this record and the note's number
-F|manifest.root|rechain|the manifest's root is not that of the records (M10)|the change lies at this record or later
-F|checkpoint.signature|forged|a note's signature does not verify under a named key (N6)|
-F|manifest.signature|forged|a manifest signature does not verify under a named key (M5)|
-F|expect.origin|-|the origin is not the expected one|this is another run
-F|expect.commit|-|a run with interactions has not the expected commit|commits are given with all their digits
-F|expect.records|-|the number of records is not the expected one|
-U|cassette.torn|torn|the last line is cut, as after a crash, and no evidence reaches past it|provtape moves it aside and goes on
-U|checkpoint.torn|torn|the last note is cut, as after a crash (N9)|the next note of the recorder heals it
-U|trust.no-key|-|no key was named, so nothing says whose cassette this is|--pubkey, with the key from the author
-U|trust.stranger|stranger|there is evidence, but none by a named key|compare key and fingerprint with the author's
-U|trust.no-evidence|strip|there is neither a checkpoint file nor a manifest|ask the author for the manifest
-U|trust.no-manifest|strip|the cassette is sealed, but there is no manifest|ask the author for the manifest
-U|cassette.open|-|the cassette is not sealed: there is no end|the author seals it with provtape sign
-U|cassette.withheld|-|interactions are withheld, by whoever made this file (C22)|--allow-withheld, if you accept that
-U|subject.missing|-|a bound file is not there, no regular file, or behind a link (M13)|put it beside the manifest, or --only
+E|-|usage|the command line can not be understood|run it with --help
+E|-|key.refused|a public key is refused (K5)|give a vkey, one PEM PUBLIC KEY, one ssh-ed25519 line, or a file with one of these
+E|-|input.unreadable|a file can not be read or is no regular file|look at its name, kind and permissions
+E|-|input.tutorial|this is another format, known from a tutorial, and no cassette|provtape import reads it
+E|-|input.format|record 0 names a format that this verifier does not know (C12)|take a verifier made for that format
+E|-|input.limit|larger than a reader takes (C5, N1, M1)|256 MiB a record, 64 MiB a file of evidence
+E|-|internal|something unforeseen happened, so there is no verdict|please report it
+F|crlf|record.crlf checkpoint.crlf manifest.crlf|a line ends in CR LF (C2, N1, M1)|get the file again, line ends unconverted
+F|edit|record.start|the record does not start as every record does (C3, C22)|
+F|-|record.seq|the record does not carry its own number (C4)|compare with a copy from the author
+F|edit|chain.prev|prev is not the leaf of the record before (C9)|this record's prev, or the record before it, was changed
+F|edit|record.json|the record is not strict JSON (C6)|
+F|edit|record.spelling|the record is not the one spelling of its value (C7)|
+F|edit|record.members|the record does not have the members of its type (C13 to C21)|
+F|edit|record.place|a record of this type can not stand here (C10)|
+F|edit|checkpoint.form|a note is malformed, or there is something else than notes (N1, N3, N5)|
+F|edit|checkpoint.id|a named key made a signature whose name or key id was changed (N7)|
+F|edit|manifest.form|the manifest is malformed (M1, M2, M6 to M9)|
+F|edit|manifest.id|a named key made a signature that stands under another keyid (M5)|
+F|edit|manifest.unsealed|the manifest speaks of a sealed cassette, but this one does not end (M10)|
+F|edit|manifest.scrub manifest.code manifest.digest|the manifest says something else of this cassette (M11, M12)|
+F|edit|subject.digest|a bound file is not the one that was signed (M13)|compare with a copy from the author
+F|append|record.after-end manifest.append|there is more than was sealed (C11, M10)|
+F|splice|checkpoint.origin manifest.origin|evidence of another cassette (N8, M10)|compare the origins
+F|torn|cassette.cut|the last line is cut, and evidence reaches past it|get the whole file again
+F|truncate|cassette.empty checkpoint.records manifest.records|records are missing (C10, N8, M10)|get the whole file again
+F|fork|evidence.fork|named keys signed two histories of one origin and number|keep the files: together they prove it
+F|rechain|checkpoint.root manifest.root|the root is not that of the records (N8, M10)|the change lies at this record or later
+F|forged|checkpoint.signature manifest.signature|a signature of a named key does not verify (N6, M5)|
+F|-|expect.origin expect.commit expect.records|not what the caller expects|compare with what the author published
+U|torn|cassette.torn checkpoint.torn|the end is cut, as after a crash, and no evidence reaches past it (N9)|the recorder repairs it
+U|-|trust.no-key|no key was named, so nothing says whose cassette this is|--pubkey, with the key from the author
+U|stranger|trust.stranger|there is evidence, but none by a named key|compare key and fingerprint with the author's
+U|strip|trust.no-evidence trust.no-manifest|there is no manifest|ask the author for it
+U|-|cassette.open|the cassette is not sealed: there is no end|the author seals it with provtape sign
+U|-|cassette.withheld|interactions are withheld, by whoever made this file (C22)|--allow-withheld, if you accept that
+U|-|subject.missing|a bound file is not there, no regular file, or behind a link (M13)|put it beside the manifest, or --only
 """
-RULES: Final = {row.split("|")[1]: row.split("|") for row in TABLE.strip().split("\n")}
+ROWS: Final = [row.split("|") for row in TABLE.strip().split("\n")]
+RULES: Final = {code: row for row in ROWS for code in row[2].split()}
 GROUPS: Final = {"ERROR": "E", "FAILED": "F", "UNVERIFIED": "U", "VERIFIED": ""}
-EXITS: Final = {
-    "FAILED": 1,
-    "ERROR": 2,
-    "UNVERIFIED": 3,
-    "VERIFIED": 0,
-}  # in the order of V2 for several cassettes
-
-
-class StopError(Exception):
-    """A finding of class E was made after which nothing more can be read."""
+EXITS: Final = {"FAILED": 1, "ERROR": 2, "UNVERIFIED": 3, "VERIFIED": 0}  # V2: order of several cassettes
 
 
 class Findings(dict[str, dict[str, Any]]):
     """What was found, at most once for each code (V1, V3)."""
 
-    def make(self, code: str, record: int | None = None, offset: int | None = None, detail: str = "") -> None:
-        """Note a finding, unless its code was found before."""
-        _, _, attack, message, hint = RULES[code]
-        finding = {
-            "code": code,
-            "attack": None if attack == "-" else attack,
-            "record": record,
-            "offset": offset,
-        }
-        self.setdefault(code, finding | {"message": message + detail, "hint": hint or None})
+    def when(self, found: Any, code: str, record: Any = None, offset: Any = None, detail: str = "") -> None:
+        """If something is found, note it, unless its code was noted before."""
+        if found and code not in self:
+            _, attack, _, message, hint = RULES[code]
+            place = {"attack": None if attack == "-" else attack, "record": record, "offset": offset}
+            self[code] = {"code": code} | place | {"message": message + detail, "hint": hint or None}
 
     def word(self) -> str:
         """V2: the first word that applies."""
@@ -143,9 +118,11 @@ SMALL_ORDER: Final = {0, 1, P - 1} | {
     55188659117513257062467267217118295137698188065244968500265048394206261417927,
 }
 SPKI: Final = bytes.fromhex("302a300506032b6570032100")  # RFC 8410: before the 32 bytes in DER
-SSH: Final = b"\0\0\0\x0bssh-ed25519\0\0\0\x20"
-VKEY: Final = re.compile(rf"({PREFIX})\+([0-9a-f]{{8}})\+([A-Za-z0-9+/]+=*)")
-PEM: Final = re.compile(r"-----BEGIN PUBLIC KEY-----\s([A-Za-z0-9+/=\s]+)\s-----END PUBLIC KEY-----")
+SPELLINGS: Final = (  # K2, and what stands before the 32 bytes
+    (rf"(?P<name>{PREFIX})\+(?P<id>[0-9a-f]{{8}})\+(?P<key>[A-Za-z0-9+/]+=*)", b"\x01"),
+    (r"-----BEGIN PUBLIC KEY-----\s(?P<key>[A-Za-z0-9+/=\s]+)\s-----END PUBLIC KEY-----", SPKI),
+    (r"ssh-ed25519 +(?P<key>[A-Za-z0-9+/]+=*)(?:[ \t][^\n]*)?", b"\0\0\0\x0bssh-ed25519\0\0\0\x20"),
+)
 
 
 def is_strict_point(point: bytes) -> bool:
@@ -170,13 +147,13 @@ def verify_signature(public: bytes, signature: bytes, message: bytes) -> bool:
     return True
 
 
-def unbase64(text: str) -> bytes | None:
-    """Canonical base64 (spec/README) decoded, or None."""
+def unbase64(text: str) -> bytes:
+    """Canonical base64 (spec/README) decoded; nothing if it is not."""
     try:
         data = base64.b64decode(text, validate=True)
     except ValueError:
-        return None
-    return data if base64.b64encode(data).decode() == text else None
+        return b""
+    return data if base64.b64encode(data).decode() == text else b""
 
 
 def note_id(name: str, public: bytes) -> bytes:
@@ -186,38 +163,27 @@ def note_id(name: str, public: bytes) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A key that the caller named; `fingerprint` is the keyid of M3, `path` says where it was read."""
+    """A key that the caller named; `fingerprint` is the keyid of M3."""
 
     name: str | None
     public: bytes
     fingerprint: str
-    path: str | None
 
 
-def read_key(text: str) -> Key | None:
+def read_key(text: str, is_file: bool = False) -> Key | None:
     """K2, K5: a key from its text or its file, None if refused. What looks like a key is never taken for a path."""
-    literal = re.match(r"\s*(-----BEGIN|ssh-ed25519\s)", text) or VKEY.fullmatch(text.strip())
-    path = None if literal else text
-    if path is not None:
-        try:
-            with open_regular(path) as stream:
-                text = stream.read(4096).decode()
-        except (OSError, ValueError):
-            return None
-    text, name, public = text.strip(" \t\r\n"), None, b""
-    if vkey := VKEY.fullmatch(text):
-        name, typed = vkey[1], unbase64(vkey[3]) or b""
-        if typed[:1] == b"\x01" and len(name) <= 255 and vkey[2] == note_id(name, typed[1:]).hex():
-            public = typed[1:]
-    elif pem := PEM.fullmatch(text):
-        public = (unbase64("".join(pem[1].split())) or b"").removeprefix(SPKI)
-    elif ssh := re.fullmatch(r"ssh-ed25519 +([A-Za-z0-9+/]+=*)(?:[ \t][^\n]*)?", text):
-        public = (unbase64(ssh[1]) or b"").removeprefix(SSH)
-    return (
-        Key(name, public, hashlib.sha256(SPKI + public).hexdigest(), path)
-        if is_strict_point(public)
-        else None
-    )
+    for form, before in SPELLINGS:
+        if typed := re.fullmatch(form, text.strip(" \t\r\n")):
+            blob, name = unbase64("".join(typed["key"].split())), typed.groupdict().get("name")
+            public = blob.removeprefix(before)
+            wrong = name and (len(name) > 255 or typed["id"] != note_id(name, public).hex())
+            if wrong or len(blob) != len(before) + 32 or not is_strict_point(public):
+                return None
+            return Key(name, public, hashlib.sha256(SPKI + public).hexdigest())
+    if is_file or "-----BEGIN" in text or text.startswith("ssh-"):
+        return None
+    data = load(text, Findings())
+    return read_key(data.decode(), True) if data and len(data) < 4096 and data.isascii() else None
 
 
 # ---- C6 and C7 ----
@@ -225,27 +191,22 @@ def read_key(text: str) -> Key | None:
 STRING: Final = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"')
 
 
-def _refuse(_: str) -> NoReturn:
-    raise ValueError("NaN or Infinity")
+def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object whose names are unique."""
+    if len(dict(pairs)) != len(pairs):
+        raise ValueError
+    return dict(pairs)
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    members = dict(pairs)
-    if len(members) != len(pairs):
-        raise ValueError("a name stands twice")
-    return members
-
-
-def _integer(token: str) -> int | bytes:
+def number(token: str) -> int | bytes:
+    """An own number converted; any other integer stays its token, as bytes."""
     return int(token) if re.fullmatch("0|[1-9][0-9]{0,15}", token) else token.encode("ascii")
 
 
 encode: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode
-FAST: Final = json.JSONDecoder(parse_constant=_refuse)
-EXACT: Final = (
-    json.JSONDecoder(  # a number is converted if it is an own one, else it stays its token, as bytes
-        parse_constant=_refuse, parse_int=_integer, parse_float=str.encode, object_pairs_hook=_unique
-    )
+FAST: Final = json.JSONDecoder(parse_constant=int)  # int("NaN") raises ValueError, as every refusal here
+EXACT: Final = json.JSONDecoder(
+    parse_constant=int, parse_int=number, parse_float=str.encode, object_pairs_hook=unique
 )
 
 
@@ -262,19 +223,17 @@ def read_json(data: bytes) -> tuple[Any, bool]:
     """The value of a JSON text (ValueError where C6 is broken), and whether it is the one spelling (C7)."""
     text = data.decode()
     if data.count(b"[") + data.count(b"{") > 64 and not is_shallow(data):
-        raise ValueError("nested too deep")
+        raise ValueError
     try:
         value = FAST.decode(text)
         if encode(value) == text:  # so names were unique, no surrogate was alone and no number changed
             return value, True
     except ValueError:
         pass  # a syntax error, or an integer too long to convert: the exact reader tells which
-    value = EXACT.decode(text)
-    tokens = STRING.findall(text)
+    value, tokens = EXACT.decode(text), STRING.findall(text)
     strings = [FAST.decode(token) for token in tokens]
-    "".join(strings).encode()  # refuses a lone surrogate that was written as an escape
-    blank = re.search("[ \t\r\n]", STRING.sub("", text))
-    return value, not blank and list(map(encode, strings)) == tokens
+    "".join(strings).encode()  # ValueError for a lone surrogate that was written as an escape
+    return value, not re.search("[ \t\r\n]", STRING.sub("", text)) and list(map(encode, strings)) == tokens
 
 
 # ---- C13 to C21, M6 to M8. The members of everything: `?` may be null, `[]` array of ----
@@ -331,26 +290,25 @@ LEAVES: Final[dict[str, Callable[[Any], bool]]] = {
     "object": lambda value: isinstance(value, dict),
     "own": lambda value: type(value) is int and 0 <= value <= OWN_MAX,
     "count": lambda value: type(value) is int and 0 < value <= OWN_MAX,
-    "header": lambda value: (
-        check("text[]")(value) and len(value) == 2 and not re.search("[A-Z]", value[0])
-    ),  # C17
-    "chunk": lambda value: check("own[]")(value) and len(value) == 2,
+    "header": lambda value: is_pair(value, str) and not re.search("[A-Z]", value[0]),  # C17
+    "chunk": lambda value: is_pair(value, int) and 0 <= min(value) <= max(value) <= OWN_MAX,
     "body": lambda value: body_size(value) > 0,
 }
 
 
+def is_pair(value: Any, kind: type) -> bool:
+    """An array of two."""
+    return isinstance(value, list) and [type(part) for part in value] == [kind, kind]
+
+
 def body_size(body: Any) -> int:
     """C18: how many bytes a body stands for; 0 if it is none, or not the one spelling of its bytes."""
-    name, text = next(iter(body.items())) if isinstance(body, dict) and len(body) == 1 else ("", None)
-    if name not in ("text", "base64") or not isinstance(text, str):
-        return 0
-    if name == "text":
-        return len(text.encode())
-    data = unbase64(text) or b""
-    try:
-        return len(data.decode()) * 0  # UTF-8 had to be a text
-    except UnicodeDecodeError:
-        return len(data)
+    for kind in ("text", "base64"):
+        if isinstance(body, dict) and list(body) == [kind] and isinstance(body[kind], str):
+            data = body[kind].encode() if kind == "text" else unbase64(body[kind])
+            is_utf8 = data.decode(errors="replace").encode() == data
+            return len(data) if is_utf8 == (kind == "text") else 0
+    return 0
 
 
 @cache
@@ -361,18 +319,17 @@ def check(kind: str) -> Callable[[Any], bool]:
     if kind[-2:] == "[]":
         return lambda value: isinstance(value, list) and all(map(check(kind[:-2]), value))
     if kind in PATTERNS:
-        whole = re.compile(PATTERNS[kind]).fullmatch
-        return lambda value: isinstance(value, str) and whole(value) is not None
+        return lambda value: isinstance(value, str) and re.fullmatch(PATTERNS[kind], value) is not None
     row = re.search(rf"^{kind} (.*)$", SHAPES.replace("\n ", " "), re.M)
     if row is None:
         return LEAVES[kind]
-    names = [member.split(":")[0] for member in row[1].split()]
-    parts = [check(member.split(":")[1]) for member in row[1].split()]
-    return lambda value: (
-        isinstance(value, dict)
-        and list(value) == names
-        and all(part(member) for part, member in zip(parts, value.values(), strict=True))
-    )
+    members = {name: check(part) for name, part in (member.split(":") for member in row[1].split())}
+
+    def has_shape(value: Any) -> bool:
+        named = isinstance(value, dict) and list(value) == list(members)
+        return named and all(members[name](part) for name, part in value.items())
+
+    return has_shape
 
 
 def has_members(kind: str, record: Any) -> bool:
@@ -380,9 +337,8 @@ def has_members(kind: str, record: Any) -> bool:
     if not check(kind)(record):
         return False
     if kind == "open":
-        return bool(
-            hashlib.sha256(record["scrub"]["rules"].encode()).hexdigest() == record["scrub"]["sha256"]
-        )
+        scrub: dict[str, str] = record["scrub"]
+        return hashlib.sha256(scrub["rules"].encode()).hexdigest() == scrub["sha256"]
     if kind != "interaction":
         return True
     kind, answer = record["kind"], record["response"]
@@ -403,33 +359,44 @@ def open_regular(path: str, folder: int | None = None, flags: int = 0) -> Binary
     stream = os.fdopen(os.open(path, flags, dir_fd=folder), "rb", buffering=1 << 20)
     if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
         stream.close()
-        raise OSError("no regular file")
+        raise OSError
     return stream
 
 
 def open_below(folder: str, name: str) -> BinaryIO | None:
     """M13: a regular file below a folder, no link followed on the way; None if there is none."""
     *parents, last = name.split("/")
-    nofollow, inside = getattr(os, "O_NOFOLLOW", 0), os.open in os.supports_dir_fd
+    handles, nofollow = [], getattr(os, "O_NOFOLLOW", 0)
     try:
-        if not nofollow or not inside:
-            steps = [os.path.join(folder, *name.split("/")[: n + 1]) for n in range(len(parents) + 1)]
-            return None if any(map(os.path.islink, steps)) else open_regular(steps[-1])
-        at = os.open(folder or ".", os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            for part in parents:
-                below = os.open(part, os.O_RDONLY | os.O_DIRECTORY | nofollow, dir_fd=at)
-                os.close(at)
-                at = below
-            return open_regular(last, at, nofollow)
-        finally:
-            os.close(at)
+        if os.open not in os.supports_dir_fd or not nofollow:
+            steps = [os.path.join(folder, *parents[:n]) for n in range(1, len(parents) + 1)]
+            path = os.path.join(folder, name)
+            return None if any(map(os.path.islink, [*steps, path])) else open_regular(path)
+        handles.append(os.open(folder or ".", os.O_RDONLY | os.O_DIRECTORY))
+        for part in parents:
+            handles.append(os.open(part, os.O_RDONLY | os.O_DIRECTORY | nofollow, dir_fd=handles[-1]))
+        return open_regular(last, handles[-1], nofollow)
     except OSError:
         return None
+    finally:
+        for handle in handles:
+            os.close(handle)
+
+
+def load(path: str, found: Findings, named: bool = True) -> bytes | None:
+    """A file of evidence; None if it can not be had, which is an error unless it was neither named nor there."""
+    try:
+        with open_regular(path) as stream:
+            data = stream.read(EVIDENCE_LIMIT + 1)
+    except (OSError, ValueError):
+        found.when(named or os.path.lexists(path), "input.unreadable", detail=f": {path}")
+        return None
+    found.when(len(data) > EVIDENCE_LIMIT, "input.limit", detail=f": {path}")
+    return data if len(data) <= EVIDENCE_LIMIT else None
 
 
 def roots(leaves: bytearray, sizes: set[int]) -> dict[int, str]:
-    """C8: root(n) in hex for each of `sizes`, in one sweep (RFC 6962 section 2.1)."""
+    """C8: root(n) in hex for each of `sizes` that there is, in one sweep (RFC 6962 section 2.1)."""
     peaks: list[bytes] = []  # the roots of the perfect subtrees so far, the largest first
     found = {}
     for size in range(1, len(leaves) // 32 + 1):
@@ -444,20 +411,12 @@ def roots(leaves: bytearray, sizes: set[int]) -> dict[int, str]:
     return found
 
 
-# ---- the bytes of the three files: C1 to C4, C12, C22, N1 to N5, M1 ----
+# ---- evidence: N1 to N5, N9, M1 to M9 ----
 
-WITHHELD: Final = re.compile(rb'\{"withheld":"([0-9a-f]{64})"\}\n')
-START: Final = re.compile(
-    rb'\{"prev":"([0-9a-f]{64})","seq":(0|[1-9]\d{0,15}),"type":"(open|run|interaction|end)",'
-)
-FORMAT: Final = re.compile(
-    rb'\{"prev":"[0-9a-f]{64}","seq":(\d+),"type":"open","format":"([A-Za-z0-9._/-]{1,64})"'
-)
-NAME: Final = PREFIX.encode()
 BEGUN: Final = rb"([1-9]\d{0,15})\n([A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=)\n"
 NOTE: Final = re.compile(
-    rb"(?=[^\n]{66,320}\n)(%b/[0-9a-f]{64})\n%b\n" % (NAME, BEGUN)
-    + rb"((?:\xe2\x80\x94 (?=[^ \n]{1,255} )%b [A-Za-z0-9+/]+={0,2}\n){1,16})" % NAME
+    rb"(?=[^\n]{66,320}\n)(%b/[0-9a-f]{64})\n%b\n" % (PREFIX.encode(), BEGUN)
+    + rb"((?:\xe2\x80\x94 (?=[^ \n]{1,255} )%b [A-Za-z0-9+/]+={0,2}\n){1,16})" % PREFIX.encode()
 )
 LINE: Final = re.compile(
     rb'\{"payload":"([A-Za-z0-9+/]+={0,2})","payloadType":"application/vnd\.in-toto\+json",'
@@ -482,9 +441,7 @@ def read_notes(data: bytes) -> tuple[list[Note], int]:
     at = 0
     while note := NOTE.match(data, at):
         rows = [row.split(" ") for row in note[4].decode().split("\n")[:-1]]
-        lines = [
-            (name, blob[:4], blob[4:]) for _, name, text in rows if len(blob := unbase64(text) or b"") > 4
-        ]
+        lines = [(name, blob[:4], blob[4:]) for _, name, text in rows if len(blob := unbase64(text)) > 4]
         if len({line[:2] for line in lines}) < len(rows) or int(note[2]) > OWN_MAX:
             break
         root = base64.b64decode(note[3]).hex()
@@ -504,73 +461,37 @@ def is_torn_note(rest: bytes, origin: str, after_note: bool) -> bool:
     return begun is not None and int(begun[1] or begun[2] or 1) <= OWN_MAX
 
 
-def other_format(line: bytes) -> str:
-    """C12: the code for a first line that is no provtape/1, or nothing."""
-    named = FORMAT.match(line)
-    if (
-        named
-        and START.match(line)
-        and line.endswith(b"\n")
-        and int(named[1]) <= OWN_MAX
-        and named[2] != b"provtape/1"
-    ):
-        return "input.format"
-    try:
-        names = set(read_json(line)[0])
-    except (ValueError, TypeError):
-        return ""
-    return "input.tutorial" if {"prev", "key", "output", "hash"} <= names and "seq" not in names else ""
-
-
-def moved(numbers: array[int], records: int) -> str:
-    """C4: the attack that numbers out of place speak of."""
-    seen, beyond, twice = bytearray(records), set(), False
-    for number in numbers:
-        if number < records:
-            twice, seen[number] = twice or seen[number] > 0, 1
-        else:
-            twice, _ = twice or number in beyond, beyond.add(number)
-    return "insert" if twice else "drop" if beyond else "swap"
-
-
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Manifest:
     """What a manifest says (`statement` is None if it is malformed), and which named keys say so."""
 
-    statement: Any = None
-    named: bool = False
-    by: set[int] = field(default_factory=set)
-    strangers: int = 0
+    statement: Any
+    named: bool
+    by: set[int]
+    strangers: int
 
 
 def read_manifest(data: bytes, keys: list[Key], found: Findings) -> Manifest:
     """M1 to M9."""
-    manifest = Manifest()
-    lines = [
-        (unbase64(p.decode()) or b"", i.decode(), unbase64(s.decode()) or b"")
-        for p, i, s in LINE.findall(data)
-    ]
+    lines = [(unbase64(p.decode()), i.decode(), unbase64(s.decode())) for p, i, s in LINE.findall(data)]
     good = len({line[0] for line in lines}) == 1 and len({line[1] for line in lines}) == len(lines)  # M2
     good &= sum(len(line[0]) for line in LINE.finditer(data)) == len(data) and all(line[2] for line in lines)
     try:
         statement, spelled = read_json(lines[0][0]) if good else (None, False)
-        manifest.statement = statement if spelled and is_statement(statement) else None
     except ValueError:
-        pass
-    if manifest.statement is None:
-        found.make("manifest.crlf" if b"\r\n" in data else "manifest.form")
-    for payload, keyid, signature in lines:
+        statement, spelled = None, False
+    statement = statement if spelled and is_statement(statement) else None
+    found.when(b"\r\n" in data, "manifest.crlf")
+    found.when(statement is None and b"\r\n" not in data, "manifest.form")
+    owners = [{at for at, key in enumerate(keys) if key.fingerprint == keyid} for _, keyid, _ in lines]
+    by = set()
+    for own, (payload, _, signature) in zip(owners, lines, strict=True):
         signed = b"DSSEv1 28 application/vnd.in-toto+json %d %b" % (len(payload), payload)  # M4
         holding = {at for at, key in enumerate(keys) if verify_signature(key.public, signature, signed)}
-        own = {at for at, key in enumerate(keys) if key.fingerprint == keyid}
-        manifest.by |= own & holding
-        manifest.named |= bool(own)
-        manifest.strangers += not own
-        for code in ["manifest.signature"] * bool(own - holding) + ["manifest.id"] * bool(
-            holding - own
-        ):  # M5
-            found.make(code)
-    return manifest
+        found.when(own - holding, "manifest.signature")  # M5
+        found.when(holding - own, "manifest.id")
+        by |= own & holding
+    return Manifest(statement, any(owners), by, owners.count(set()))
 
 
 def is_statement(value: Any) -> bool:
@@ -579,41 +500,54 @@ def is_statement(value: Any) -> bool:
         return False
     names, cassettes = [subject["name"] for subject in value["subject"]], value["predicate"]["cassettes"]
     first, once = [entry["name"] for entry in cassettes], len({name.lower() for name in names}) == len(names)
-    return (
-        once
-        and len({entry["origin"] for entry in cassettes}) == len(first) > 0
-        and first == names[: len(first)]
-    )
+    once = once and len({entry["origin"] for entry in cassettes}) == len(first) > 0
+    return once and first == names[: len(first)]
 
 
-# ---- one cassette and its evidence: C1 to C22, N6 to N9, M10 to M12, V4 to V8 ----
+# ---- one cassette: C1 to C22, V4 ----
+
+WITHHELD: Final = re.compile(rb'\{"withheld":"([0-9a-f]{64})"\}\n')
+START: Final = re.compile(
+    rb'\{"prev":"([0-9a-f]{64})","seq":(0|[1-9]\d{0,15}),"type":"(open|run|interaction|end)",'
+)
+FORMAT: Final = re.compile(START.pattern + rb'"format":"([A-Za-z0-9._/-]{1,64})".*\n', re.S)
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """Evidence says: the first `number` records have this root. `by` are the named keys whose signature holds."""
+def other_format(line: bytes) -> str:
+    """C12: the code for a first line that is no provtape/1, or nothing."""
+    named = FORMAT.match(line)
+    if named and named[3] == b"open" and int(named[2]) <= OWN_MAX:
+        return "" if named[4] == b"provtape/1" else "input.format"
+    try:
+        value, _ = read_json(line)
+    except ValueError:
+        return ""
+    names = set(value) if isinstance(value, dict) else set()
+    return "input.tutorial" if {"prev", "key", "output", "hash"} <= names and "seq" not in names else ""
 
-    source: str
-    number: int
-    root: str
-    by: set[int]
+
+def moved(numbers: array[int], records: int) -> str:
+    """C4: the attack that numbers out of place speak of."""
+    if len(set(numbers)) < records:
+        return "insert"
+    return "swap" if max(numbers) < records else "drop"
 
 
 class Cassette:
     """One pass over a cassette, keeping 32 bytes of each record; then what the evidence says of it."""
 
     def __init__(self, name: str, keys: list[Key], manifest: Manifest | None) -> None:
-        self.name, self.keys, self.manifest, self.found = name, keys, manifest, Findings()
-        self.sha256, self.leaves = hashlib.sha256(), bytearray()
-        self.numbers = array("Q")  # only once one of them is not its place
-        self.records = self.size = self.interactions = self.withheld = self.strangers = 0
+        self.name, self.keys, self.manifest, self.found = os.path.basename(name), keys, manifest, Findings()
+        self.sha256, self.leaves, self.numbers = hashlib.sha256(), bytearray(), array("Q")
+        self.records = self.size = self.interactions = self.withheld = 0
+        self.strangers = self.notes = self.counted = 0
         self.torn = self.sealed = self.ended = self.broken = self.faulty = False
         self.opening: Any = None  # record 0, if nothing is wrong with it
         self.origin = ""
+        self.code: Any = None  # of the last run, in a list, if it can be read
         self.runs: list[dict[str, Any]] = []
-        self.code: Any = False  # of the last run; False while there is none that can be read
-        self.claims: list[Claim] = []
-        self.notes = self.counted = 0
+        # what evidence says: the source, a number of records, their root, which of the keys signed
+        self.claims: list[tuple[str, int, str, set[int]]] = []
         self.states: dict[str, str] = {}
 
     def read(self, stream: BinaryIO) -> bool:
@@ -623,317 +557,262 @@ class Cassette:
             self.torn = not line.endswith(b"\n")
             error = "input.limit" if len(line) > RECORD_LIMIT else "" if self.size else other_format(line)
             if error:
-                self.found.make(error, None if error == "input.tutorial" else self.records, self.size)
+                self.found.when(True, error, None if error == "input.tutorial" else self.records, self.size)
                 return False
-            if self.ended:
-                self.found.make("record.after-end", self.records, self.size)
+            self.found.when(self.ended, "record.after-end", self.records, self.size)
             if not self.torn:
                 self.take(line)
-        if self.broken:
-            self.found.pop("record.seq", None)
-        elif self.numbers:
+        if self.numbers and not self.broken:
             self.found["record.seq"]["attack"] = moved(self.numbers, self.records)
-        if not self.records:
-            self.found.make("cassette.empty", 0, 0)
+        elif self.numbers:
+            del self.found["record.seq"]
+        self.found.when(not self.records, "cassette.empty", 0, 0)
         return True
 
     def take(self, line: bytes) -> None:
         """C2 to C4, C8, C22: one record."""
-        at, number, kind, leaf = self.records, self.records, "", hashlib.sha256(b"\0" + line).digest()
-        if line.endswith(b"\r\n"):
-            self.found.make("record.crlf", at, self.size)
-        if at > 1 and (withheld := WITHHELD.fullmatch(line)):
+        at, seq, kind, leaf = self.records, self.records, "", hashlib.sha256(b"\0" + line).digest()
+        withheld, start = at > 1 and WITHHELD.fullmatch(line), START.match(line)
+        self.found.when(line.endswith(b"\r\n"), "record.crlf", at, self.size)
+        if withheld:
             leaf, kind = bytes.fromhex(withheld[1].decode()), "interaction"
             self.withheld += 1
-            self.found.make("cassette.withheld", at, self.size)
-        elif (start := START.match(line)) and int(start[2]) <= OWN_MAX:
-            number, kind = int(start[2]), start[3].decode()
-            self.judge(line, start[1].decode(), kind, number)
+            self.found.when(True, "cassette.withheld", at, self.size)
+        elif start and int(start[2]) <= OWN_MAX:
+            seq, kind = int(start[2]), start[3].decode()
+            self.judge(line, start[1].decode(), kind, seq)
         else:
             self.broken = True
-            self.found.make("record.start", at, self.size)
-        if number != at or self.numbers:
+            self.found.when(True, "record.start", at, self.size)
+        if seq != at or self.numbers:  # all numbers are kept once one of them is not its place
             self.numbers = self.numbers or array("Q", range(at))
-            self.numbers.append(number)
-            self.found.make("record.seq", at, self.size)
-        self.interactions += kind == "interaction"
-        if self.runs:
-            self.runs[-1]["interactions"] += kind == "interaction"
+            self.numbers.append(seq)
+            self.found.when(True, "record.seq", at, self.size)
+        for counter in [vars(self), *self.runs[-1:]]:
+            counter["interactions"] += kind == "interaction"
         self.sealed, self.ended = kind == "end", self.ended or kind == "end"
         self.leaves += leaf
         if self.opening and not at:
             self.origin = f"{self.opening['prefix']}/{leaf.hex()}"  # N2
         self.records, self.size = at + 1, self.size + len(line)
 
-    def judge(self, line: bytes, prev: str, kind: str, number: int) -> None:
+    def judge(self, line: bytes, prev: str, kind: str, seq: int) -> None:
         """C6, C7, C9, C10, C13 to C21; of all these only the first fault in the cassette is found (V4)."""
-        at, known = self.records, False
-        faults = [] if prev == (self.leaves[-32:].hex() or "0" * 64) else ["chain.prev"]
+        at, value = self.records, None
+        faults = ["chain.prev"] * (prev != (self.leaves[-32:].hex() or "0" * 64))
         try:
             value, spelled = read_json(line[:-1])
             known = has_members(kind, value)
             faults += ["record.spelling"] * (not spelled) + ["record.members"] * (not known)
         except ValueError:
-            faults += ["record.json"]
-        if (kind == "open") != (at == 0) or (at == 1 and kind != "run"):
-            faults += ["record.place"]
-        if faults and not self.faulty:
-            self.found.make(faults[0], at, self.size)
+            known, faults = False, [*faults, "record.json"]
+        faults += ["record.place"] * ((kind == "open") != (at == 0) or (at == 1 and kind != "run"))
+        self.found.when(faults and not self.faulty, faults[0] if faults else "", at, self.size)
         self.faulty |= bool(faults)
-        if kind == "open" and at == number and not faults:
+        if kind == "open" and at == seq and not faults:
             self.opening = value
         if kind == "run":
-            self.code = value["code"] if known else False
+            self.code = [value["code"]] if known else None
             if known:
                 capture = {name: value["capture"][name] for name in ("road", "enclosed")}
-                self.runs.append({"record": at, "interactions": 0} | capture | {"code": self.code})
+                self.runs.append({"record": at, "interactions": 0} | capture | {"code": value["code"]})
 
     def hear_notes(self, data: bytes, beside: bool) -> None:
-        """N1 to N9: a checkpoint file, or a note that was kept; content first, signatures apart from it (V5)."""
+        """N1 to N9: a checkpoint file, or a note that was kept; content, and apart from it signatures (V5)."""
         notes, end = read_notes(data)
-        if b"\r\n" in data:
-            self.found.make("checkpoint.crlf")
-        elif end < len(data) or not notes:
-            torn = beside and not self.ended and is_torn_note(data[end:], self.origin, bool(notes))
-            self.found.make("checkpoint.torn" if torn else "checkpoint.form")
+        crlf = b"\r\n" in data
+        torn = beside and not self.ended and is_torn_note(data[end:], self.origin, bool(notes))
+        bad = not crlf and (end < len(data) or not notes)
+        self.found.when(crlf, "checkpoint.crlf")
+        self.found.when(bad, "checkpoint.torn" if torn else "checkpoint.form")
         for note in notes:
-            if self.origin and note.origin != self.origin:
-                self.found.make("checkpoint.origin")
             by = self.signers(note, beside)
+            self.found.when(self.origin and note.origin != self.origin, "checkpoint.origin")
             if note.origin == self.origin:
-                self.claims.append(Claim("checkpoint", note.number, note.root, by))
+                self.claims.append(("checkpoint", note.number, note.root, by))
         self.notes += len(notes) * beside
 
     def signers(self, note: Note, beside: bool) -> set[int]:
         """N6, N7: which of the named keys signed a note."""
         by = set()
         for name, key_id, signature in note.lines:
-            counting = 0
+            same = [note_id(name, key.public) == key_id for key in self.keys]
+            counts = [same[at] and key.name in (None, name) for at, key in enumerate(self.keys)]
             for at, key in enumerate(self.keys):
-                same = note_id(name, key.public) == key_id
-                counts = same and key.name in (None, name)
-                holds = counts == same and verify_signature(key.public, signature, note.text)
-                counting += counts
-                if counts and holds:
-                    by.add(at)
-                elif counts or holds:
-                    self.found.make("checkpoint.signature" if counts else "checkpoint.id")
-            self.strangers += not counting
-            self.counted += counting * beside
+                holds = same[at] == counts[at] and verify_signature(key.public, signature, note.text)
+                self.found.when(counts[at] and not holds, "checkpoint.signature")
+                self.found.when(holds and not counts[at], "checkpoint.id")
+                by |= {at} if counts[at] and holds else set()
+            self.strangers += not any(counts)
+            self.counted += any(counts) and beside
         return by
 
     def hear_manifest(self, entry: Any) -> None:
-        """M10 to M12: its entry, which must be that of this origin."""
-        statement, n = self.manifest and self.manifest.statement, self.records
-        if not self.manifest or not statement or not self.origin:
+        """M10 to M12: the entry of this origin (of the given name, if the manifest was given in place of a cassette)."""
+        if not self.manifest or not self.manifest.statement or not self.origin:
             return
-        entries = statement["predicate"]["cassettes"]
-        entry = next((row for row in [entry] * bool(entry) or entries if row["origin"] == self.origin), None)
-        if not entry:
-            return self.found.make("manifest.origin")
-        if entry["scrub"] != {name: self.opening["scrub"][name] for name in ("name", "sha256")}:
-            self.found.make("manifest.scrub", 0, 0)
-        if self.code is not False and entry["code"] != self.code:
-            self.found.make("manifest.code", self.runs[-1]["record"])
-        if entry["records"] < n:
-            self.found.make("manifest.append", entry["records"])
-        if entry["records"] == n and not self.sealed:
-            self.found.make("manifest.unsealed")
-        digest = statement["subject"][entries.index(entry)]["digest"]["sha256"]
-        right = entry["records"] == n and entry["root"] == roots(self.leaves, {n})[n]
-        same = digest == self.sha256.hexdigest()
-        self.states[entry["name"]] = "not asked" if self.withheld else "same" if same else "wrong"
-        if right and not self.torn and not self.withheld and not same:
-            self.found.make("manifest.digest")
-        self.claims.append(Claim("manifest", entry["records"], entry["root"], self.manifest.by))
-        return None
+        when, n, entries = self.found.when, self.records, self.manifest.statement["predicate"]["cassettes"]
+        entry = next((row for row in ([entry] if entry else entries) if row["origin"] == self.origin), None)
+        when(not entry, "manifest.origin")
+        if entry:
+            n_signed, code, last = entry["records"], self.code, self.runs[-1]["record"] if self.runs else None
+            scrub = {name: self.opening["scrub"][name] for name in ("name", "sha256")}
+            digest = self.manifest.statement["subject"][entries.index(entry)]["digest"]["sha256"]
+            same, right = digest == self.sha256.hexdigest(), roots(self.leaves, {n})[n] == entry["root"]
+            when(n_signed == n and not self.sealed, "manifest.unsealed")
+            when(entry["scrub"] != scrub, "manifest.scrub", 0, 0)
+            when(code is not None and code != [entry["code"]], "manifest.code", last)
+            when(n_signed == n and right and not (same or self.torn or self.withheld), "manifest.digest")
+            when(n_signed < n, "manifest.append", n_signed)
+            self.states[entry["name"]] = "not asked" if self.withheld else "same" if same else "wrong"
+            self.claims.append(("manifest", n_signed, entry["root"], self.manifest.by))
 
     def weigh(self) -> list[dict[str, Any]]:
         """N8, M10, V6, V7: the claims against the records; what each key covers."""
-        n, right = self.records, roots(self.leaves, {claim.number for claim in self.claims})
-        agreeing = [claim for claim in self.claims if right.get(claim.number) == claim.root]
+        n, right = self.records, roots(self.leaves, {number for _, number, _, _ in self.claims})
+        agreeing = [claim for claim in self.claims if right.get(claim[1]) == claim[2]]
         for source in ("checkpoint", "manifest"):
-            numbers = {claim.number for claim in self.claims if claim.source == source}
-            if max(numbers, default=0) > n:
-                self.found.make("cassette.cut" if self.torn else f"{source}.records", n, self.size)
-            wrong = [
-                c.number for c in self.claims if c.source == source and right.get(c.number, c.root) != c.root
-            ]
-            if wrong:
-                below = [claim.number for claim in agreeing if claim.number < min(wrong)]
-                self.found.make(f"{source}.root", max(below, default=0))
-        signed = {(claim.number, claim.root) for claim in self.claims if claim.by}
-        if len(signed) > len({number for number, _ in signed}):
-            self.found.make("evidence.fork")
-        best = [max((c.number for c in agreeing if at in c.by), default=0) for at in range(len(self.keys))]
-        by = self.manifest.by if self.manifest else set()
+            numbers = [number for claimed, number, _, _ in self.claims if claimed == source]
+            beyond = "cassette.cut" if self.torn else f"{source}.records"
+            self.found.when(max(numbers, default=0) > n, beyond, n, self.size)
+            wrong = [c[1] for c in self.claims if c[0] == source and right.get(c[1], c[2]) != c[2]]
+            below = [number for _, number, _, _ in agreeing if number < min(wrong, default=0)]
+            self.found.when(wrong, f"{source}.root", max(below, default=0))
+        signed = {(number, root) for _, number, root, by in self.claims if by}
+        self.found.when(len(signed) > len({number for number, _ in signed}), "evidence.fork")
         return [
-            {"name": key.name, "fingerprint": key.fingerprint, "records": best[at], "manifest": at in by}
+            {"name": key.name, "fingerprint": key.fingerprint}
+            | {"records": max((number for _, number, _, by in agreeing if at in by), default=0)}
+            | {"manifest": self.manifest is not None and at in self.manifest.by}
             for at, key in enumerate(self.keys)
         ]
 
     def trust(self, noted: bool, options: Options) -> None:
         """Class U, and what the caller expects (V8)."""
-        n, found, manifest = self.records, self.found, self.manifest
-        stranger = not manifest.named if manifest else self.notes and not self.counted
-        runs = [run for run in self.runs if run["interactions"]] or self.runs[-1:]
-        commits = {run["code"] and run["code"]["commit"] for run in runs}
-        for code, applies, record in (
-            ("cassette.torn", self.torn and not self.ended and "cassette.cut" not in found, n),
-            ("trust.no-key", not self.keys, None),
-            ("trust.stranger", self.keys and stranger, None),
-            ("trust.no-evidence", not manifest and not noted, None),
-            (
-                "trust.no-manifest",
-                not manifest and noted and self.sealed and not (self.keys and stranger),
-                None,
-            ),
-            ("cassette.open", not self.ended, n),
-            ("expect.origin", options.expect_origin not in (None, self.origin), 0),
-            (
-                "expect.commit",
-                options.expect_commit and commits != {options.expect_commit},
-                runs and runs[0]["record"],
-            ),
-            ("expect.records", options.expect_records not in (None, str(n)), n),
-        ):
-            if applies:
-                found.make(code, record if record != [] else None, self.size if record == n else None)
+        when, n, bare = self.found.when, self.records, not self.manifest
+        unsigned = not self.manifest.named if self.manifest else self.notes and not self.counted
+        stranger = self.keys and unsigned
+        when(self.torn and not self.ended and "cassette.cut" not in self.found, "cassette.torn", n, self.size)
+        when(not self.keys, "trust.no-key")
+        when(stranger, "trust.stranger")
+        when(bare and not noted, "trust.no-evidence")
+        when(bare and noted and self.sealed and not stranger, "trust.no-manifest")
+        when(not self.ended, "cassette.open", n, self.size)
         if options.allow_withheld:
-            found.pop("cassette.withheld", None)
+            self.found.pop("cassette.withheld", None)
+        runs = [run for run in self.runs if run["interactions"]] or self.runs[-1:]
+        other = {run["code"] and run["code"]["commit"] for run in runs} != {options.expect_commit}
+        when(options.expect_origin not in (None, self.origin), "expect.origin", 0)
+        when(
+            options.expect_commit is not None and other, "expect.commit", runs[0]["record"] if runs else None
+        )
+        when(options.expect_records not in (None, n), "expect.records", n)
 
-    def facts(self, covers: list[dict[str, Any]]) -> dict[str, Any]:
-        """What report.schema.json calls a cassette."""
-        opening, n = self.opening or {"scrub": None, "match": {"ignore": []}}, self.records
+    def examine(self, stream: BinaryIO, path: str, entry: Any, options: Options) -> dict[str, Any] | None:
+        """Make all findings; the facts (report.schema.json), or None if an error forbids to read the cassette."""
+        beside = load(options.checkpoints or f"{path}.ckpt", self.found, options.checkpoints is not None)
+        kept = [load(name, self.found) for name in options.seen]
+        try:
+            with stream:
+                if not self.read(stream):
+                    return None
+        except OSError:
+            self.found.when(True, "input.unreadable", detail=f": {path}")
+            return None
+        for place, data in enumerate([beside, *kept]):
+            if data is not None:
+                self.hear_notes(data, place == 0)
+        self.hear_manifest(entry)
+        covers, n = self.weigh(), self.records
+        self.trust(beside is not None, options)
+        opening = self.opening or {"scrub": None, "match": {"ignore": []}}
         scrub = opening["scrub"] and {name: opening["scrub"][name] for name in ("name", "sha256")}
-        strangers = self.strangers + (self.manifest.strangers if self.manifest else 0)
         return (
-            {
-                "name": self.name,
-                "origin": self.origin or None,
-                "records": n,
-                "interactions": self.interactions,
-            }
-            | {"withheld": self.withheld, "sealed": self.sealed, "root": roots(self.leaves, {n}).get(n)}
+            {"name": self.name, "origin": self.origin or None, "records": n}
+            | {"interactions": self.interactions, "withheld": self.withheld}
+            | {"sealed": self.sealed, "root": roots(self.leaves, {n}).get(n)}
             | {"sha256": self.sha256.hexdigest(), "scrub": scrub, "ignore": opening["match"]["ignore"]}
-            | {"runs": self.runs, "covers": covers, "strangers": strangers}
+            | {"runs": self.runs, "covers": covers}
+            | {"strangers": self.strangers + (self.manifest.strangers if self.manifest else 0)}
         )
 
 
-# ---- the command ----
-
-Options = argparse.Namespace
+# ---- the command: M13, V2, V3, V8, V9 ----
 
 
-def load(path: str, found: Findings, named: bool = True) -> bytes | None:
-    """A file of evidence; None if it can not be had, which is an error unless it was neither named nor there."""
-    try:
-        with open_regular(path) as stream:
-            data = stream.read(EVIDENCE_LIMIT + 1)
-    except (OSError, ValueError):
-        if named or os.path.lexists(path):
-            found.make("input.unreadable", detail=f": {path}")
-        return None
-    if len(data) > EVIDENCE_LIMIT:
-        found.make("input.limit", detail=f": {path}")
-        return None
-    return data
+def digest_of(stream: BinaryIO) -> str:
+    """The SHA-256 of the rest of a file, in hex."""
+    digest = hashlib.sha256()
+    while data := stream.read(1 << 20):
+        digest.update(data)
+    return digest.hexdigest()
 
 
-def examine(
-    tape: Cassette, stream: BinaryIO, path: str, entry: Any, options: Options
-) -> dict[str, Any] | None:
-    """Make all findings of one cassette; its facts, or None if an error forbids to read it."""
-    beside = load(options.checkpoints or f"{path}.ckpt", tape.found, options.checkpoints is not None)
-    kept = [load(name, tape.found) for name in options.seen]
-    try:
-        with stream:
-            whole = tape.read(stream)
-    except OSError:
-        whole = tape.found.make("input.unreadable", detail=f": {path}")
-    if not whole:
-        return None
-    for data in [beside, *kept]:
-        if data is not None:
-            tape.hear_notes(data, data is beside)
-    tape.hear_manifest(entry)
-    covers = tape.weigh()
-    tape.trust(beside is not None, options)
-    return tape.facts(covers)
-
-
-def subject_state(folder: str, subject: Any) -> str:
-    """M13: how a bound file is found."""
-    stream = open_below(folder, subject["name"])
-    if stream is None:
-        return "missing"
-    with stream:
-        digest = hashlib.file_digest(stream, "sha256").hexdigest()
-    return "same" if digest == subject["digest"]["sha256"] else "wrong"
+def bind(shared: Findings, folder: str, subjects: list[Any], own: dict[str, str], asked: bool) -> list[Any]:
+    """M13: the state of each subject; `own` has those of the cassettes under verification."""
+    states = []
+    for subject in subjects:
+        name, state = subject["name"], own.get(subject["name"], "" if asked else "not asked")
+        if not state:
+            state, stream = "missing", open_below(folder, name)
+            if stream:
+                with stream:
+                    state = "same" if digest_of(stream) == subject["digest"]["sha256"] else "wrong"
+            shared.when(state == "wrong", "subject.digest", detail=f": {name}")
+        shared.when(state == "missing", "subject.missing", detail=f": {name}")
+        states.append({"name": name, "state": state})
+    return states
 
 
 def verify(options: Options) -> dict[str, Any]:
     """The report (report.schema.json) on what the command line names."""
-    shared, path = Findings(), options.cassette
-    keys = [key for text in options.pubkey if (key := read_key(text)) or shared.make("key.refused")]
+    shared, path, tapes, rows = Findings(), options.cassette, [], []
+    keys = [key for text in options.pubkey if (key := read_key(text))]
+    shared.when(len(keys) < len(options.pubkey), "key.refused")
     try:
         stream = open_regular(path)
     except (OSError, ValueError):
-        shared.make("input.unreadable", detail=f": {path}")
+        shared.when(True, "input.unreadable", detail=f": {path}")
         return report(shared, [], [], [])
-    whole = stream.read(12) == b'{"payload":"'
+    whole = stream.read(12) == b'{"payload":"'  # a manifest in place of a cassette
     stream.seek(0)
     place = path if whole else options.manifest or f"{path}.intoto.jsonl"
     data = load(place, shared, whole or options.manifest is not None)
     manifest = None if data is None else read_manifest(data, keys, shared)
-    statement, folder = manifest and manifest.statement, os.path.dirname(place)
+    statement, folder = manifest.statement if manifest else None, os.path.dirname(place)
     entries = statement["predicate"]["cassettes"] if statement else []
-    expected = (options.expect_origin, options.expect_commit, options.expect_records, options.checkpoints)
-    if whole and (options.manifest or (len(entries) > 1 and (any(expected) or options.seen))):
-        shared.make("usage", detail=": this option speaks of one cassette")
+    single = [options.expect_origin, options.expect_commit, options.expect_records, options.checkpoints]
+    many = len(entries) > 1 and any(option is not None for option in [*single, *options.seen])
+    if whole and (options.manifest or many):
+        shared.when(True, "usage", detail=": an option that speaks of one cassette")
         return report(shared, [], [], [])
-    tapes, rows, missing = [], [], {}
-    for name, entry in [(entry["name"], entry) for entry in entries] if whole else [(path, None)]:
-        source = open_below(folder, name) if whole else stream
-        if source is None:
-            shared.make("subject.missing", detail=f": {name}")
-            missing[name] = "missing"
-            continue
-        tapes.append(Cassette(os.path.basename(name), keys, manifest))
-        rows.append(examine(tapes[-1], source, os.path.join(folder, name) if whole else name, entry, options))
-    own = {entry["name"]: "not asked" for entry in entries if whole or not tapes[0].states} | missing
-    for tape in tapes:
-        own |= tape.states
-    asked = not options.only and (whole or bool(tapes[0].origin))
-    subjects = []
-    for subject in statement["subject"] if statement else []:
-        name = subject["name"]
-        state = own.get(name) or (subject_state(folder, subject) if asked else "not asked")
-        if name not in own and state in ("missing", "wrong"):
-            shared.make("subject.missing" if state == "missing" else "subject.digest", detail=f": {name}")
-        subjects.append({"name": name, "state": state})
+    own = {entry["name"]: "missing" for entry in entries} if whole else {}
+    given: list[Any] = entries if whole else [None]
+    for entry in given:
+        source = open_below(folder, entry["name"]) if whole else stream
+        if source:
+            where = os.path.join(folder, entry["name"]) if whole else path
+            tape = Cassette(where, keys, manifest)
+            rows.append(tape.examine(source, where, entry, options))
+            own |= tape.states or {row["name"]: "not asked" for row in ([entry] if whole else entries)}
+            tapes.append(tape)
+    asked = not options.only and (whole or bool(tapes[0].origin and rows[0]))
+    subjects = bind(shared, folder, statement["subject"] if statement else [], own, asked)
     return report(shared, tapes, [row for row in rows if row], subjects)
 
 
 def report(shared: Findings, tapes: list[Cassette], rows: list[Any], subjects: list[Any]) -> dict[str, Any]:
     """V2, V3: one word for all cassettes, and the findings in order, the decisive one first."""
     for tape in tapes:
-        tape.found.update({code: tape.found.get(code, finding) for code, finding in shared.items()})
-        for finding in tape.found.values() if len(tapes) > 1 else ():
-            finding["message"] = f"{tape.name}: {finding['message']}"
+        tape.found.update({code: finding for code, finding in shared.items() if code not in tape.found})
     found = sorted((tape.found for tape in tapes), key=lambda one: list(EXITS).index(one.word())) or [shared]
-    word, merged = found[0].word(), Findings()
-    for one in found:
-        merged = Findings(one | merged)
-    groups = [GROUPS[word], "E", "F", "U"]
-    order = sorted(merged, key=lambda code: (groups.index(RULES[code][0]), list(RULES).index(code)))
-    return {
-        "schema": "provtape/report/1",
-        "verdict": word,
-        "exit": EXITS[word],
-        "findings": [merged[code] for code in order],
-        "facts": {"cassettes": rows, "subjects": subjects},
-    }
+    word = found[0].word()
+    merged = {code: finding for one in reversed(found) for code, finding in one.items()}
+    classes = GROUPS[word] + "EFU"
+    order = sorted(merged, key=lambda code: (classes.index(RULES[code][0]), list(RULES).index(code)))
+    shown = {"schema": "provtape/report/1", "verdict": word, "exit": EXITS[word]}
+    facts = {"cassettes": rows, "subjects": subjects}
+    return shown | {"findings": [merged[code] for code in order], "facts": facts}
 
 
 def clean(value: Any) -> Any:
@@ -942,35 +821,26 @@ def clean(value: Any) -> Any:
         hidden = ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
         return "".join(f"\\u{{{ord(c):x}}}" if unicodedata.category(c) in hidden else c for c in value)
     if isinstance(value, dict):
-        return {clean(name): clean(part) for name, part in value.items()}
+        return {name: clean(part) for name, part in value.items()}
     return [clean(part) for part in value] if isinstance(value, list) else value
 
 
 def sentence(row: Any) -> str:
     """The facts of one cassette in one line."""
-    said = [
-        f"{row['interactions']} interactions in {row['records']} records",
-        "sealed" if row["sealed"] else "not sealed",
-    ]
-    said += [f"{row['withheld']} withheld, by whoever made this file"] * bool(row["withheld"]) + [
-        f"origin {row['origin']}"
-    ]
+    said = [f"{row['interactions']} interactions ({row['withheld']} withheld) in {row['records']} records"]
+    said += ["sealed" if row["sealed"] else "not sealed", f"origin {row['origin']}"]
     for key in row["covers"]:
         signed = " and signed the manifest" * key["manifest"]
-        said.append(
-            f"{key['name'] or 'key'} ({key['fingerprint']}) covers the first {key['records']}{signed}"
-        )
-    said += [f"{row['strangers']} signature lines by keys that nobody named"] * bool(row["strangers"])
+        named = f"{key['name'] or 'key'} ({key['fingerprint']})"
+        said.append(f"{named} covers the first {key['records']}{signed}")
     for run in row["runs"]:
-        code = run["code"] and f"commit {run['code']['commit']}{' dirty' * run['code']['dirty']}"
-        enclosed = "enclosed" if run["enclosed"] else "not enclosed"
-        said.append(
-            f"run {run['record']}: {run['interactions']} interactions, {code or 'no commit'}, {enclosed}"
-        )
-    said += [f"scrub {row['scrub']['name']} {row['scrub']['sha256'][:16]}"] if row["scrub"] else []
-    return f"{row['name']}: " + "; ".join(
-        said + [f"ignored in match keys: {pointer}" for pointer in row["ignore"]]
-    )
+        code = run["code"] or {"commit": "no", "dirty": False}
+        code = f"commit: {code['commit']}{' (dirty)' * code['dirty']}"
+        enclosed = "not " * (not run["enclosed"]) + "enclosed"
+        said.append(f"run at record {run['record']}: {run['interactions']} interactions, {code}, {enclosed}")
+    said += [f"scrub {row['scrub']['name']} {row['scrub']['sha256']}"] if row["scrub"] else []
+    said += [f"match keys ignore {pointer}" for pointer in row["ignore"]]
+    return f"{row['name']}: {'; '.join(said)}; {row['strangers']} signature lines by others"
 
 
 def render(shown: Any) -> str:
@@ -980,69 +850,62 @@ def render(shown: Any) -> str:
         where = [finding["code"]] + [f"record {finding['record']}"] * (finding["record"] is not None)
         where += [f"byte {finding['offset']}"] * (finding["offset"] is not None)
         voice = "verifier: " * (RULES[finding["code"]][0] == "E")
-        lines.append(f"{voice}{', '.join(where)}: {finding['message']}")
+        lines += [f"{voice}{', '.join(where)}: {finding['message']}"]
         lines += [f"  hint: {finding['hint']}"] * (finding["hint"] is not None)
     return "\n".join([*lines, LIMITS])
 
 
-class Parser(argparse.ArgumentParser):
-    """A parser that raises ValueError where the line can not be understood."""
+def own_number(text: str) -> int:
+    """What --expect-records takes."""
+    if not check("own")(number(text)):
+        raise ValueError
+    return int(text)
 
-    def error(self, message: str) -> NoReturn:
-        """Raise it."""
-        raise ValueError(message)
 
-
-def understand(arguments: list[str]) -> Options:
-    """The options; ValueError if the command line can not be understood."""
-    parser = Parser(prog="verifier", add_help=False, allow_abbrev=False)
+def understand(arguments: list[str]) -> Options | None:
+    """The options, or None if the command line can not be understood (argparse says why on stderr)."""
+    parser = argparse.ArgumentParser(prog="verifier", add_help=False, allow_abbrev=False)
     parser.add_argument("cassette")
+    parser.add_argument("--expect-records", type=own_number)
     for name in ("--pubkey", "--seen"):
         parser.add_argument(name, action="append", default=[])
-    for name in ("--manifest", "--checkpoints", "--expect-origin", "--expect-commit", "--expect-records"):
+    for name in ("--manifest", "--checkpoints", "--expect-origin", "--expect-commit"):
         parser.add_argument(name)
     for name in ("--only", "--allow-withheld", "--json"):
         parser.add_argument(name, action="store_true")
-    options = parser.parse_args(arguments)
-    if not check("own")(_integer(options.expect_records or "0")):
-        raise ValueError("--expect-records takes a number")
-    return options
+    try:
+        return parser.parse_args(arguments)
+    except SystemExit:
+        return None
 
 
 def main(arguments: list[str]) -> int:
     """Verify, print, and return the exit code; nothing but a verdict of FAILED ever returns 1."""
-    if "--help" in arguments and "--json" not in arguments:
-        print(__doc__)
-        return 0
-    shared = Findings()
+    shared, as_json = Findings(), "--json" in arguments
     try:
         sys.set_int_max_str_digits(4300)  # whatever the environment says
-        try:
-            options = understand(arguments)
-        except ValueError as reason:
-            shared.make("usage", detail=f": {reason}")
-        result = report(shared, [], [], []) if shared else verify(options)
-        rows = [
-            (key["manifest"], row["sealed"]) for row in result["facts"]["cassettes"] for key in row["covers"]
-        ]
-        if result["exit"] == 0 and (True, True) not in rows:
-            raise RuntimeError("a check was passed over")
-    except BaseException as reason:
-        shared.make("internal", detail=f": {type(reason).__name__}")
+        if "--help" in arguments and not as_json:
+            return 0 * sys.stdout.write(f"{__doc__}")
+        options = understand(arguments)
+        shared.when(options is None, "usage")
+        result = verify(options) if options else report(shared, [], [], [])
+        rows = result["facts"]["cassettes"]
+        signed = [row["sealed"] and any(key["manifest"] for key in row["covers"]) for row in rows]
+        if result["exit"] == 0 and not (signed and all(signed)):
+            raise AssertionError  # VERIFIED by no finding alone is not enough
+    except BaseException as reason:  # a missing package, no memory, Ctrl-C: never a verdict
+        shared.clear()
+        shared.when(True, "internal", detail=f": {type(reason).__name__}")
         result = report(shared, [], [], [])
     try:
-        shown = clean(result)
-        text = json.dumps(shown) if "--json" in arguments else render(shown)
-        sys.stdout.write(
-            text.encode(sys.stdout.encoding or "ascii", "backslashreplace").decode(sys.stdout.encoding) + "\n"
-        )
+        text = json.dumps(clean(result)) if as_json else render(clean(result))
+        coding = sys.stdout.encoding or "ascii"
+        sys.stdout.write(text.encode(coding, "backslashreplace").decode(coding) + "\n")
         sys.stdout.flush()
-    except BaseException:
+    except BaseException:  # a closed stdout
         return 2
     return int(result["exit"])
 
 
 if __name__ == "__main__":
-    os._exit(
-        main(sys.argv[1:])
-    )  # not sys.exit: a stdout that can not be flushed would make another exit code
+    os._exit(main(sys.argv[1:]))  # not sys.exit: what can not be flushed any more would change the exit code

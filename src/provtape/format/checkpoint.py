@@ -58,8 +58,6 @@ def parse_file(data: bytes) -> tuple[list[Checkpoint], bytes]:
     if b"\r\n" in data:
         raise FormatError("a line of the checkpoint file ends in CR LF", "checkpoint.crlf")
     notes, rest = note.split(data)
-    if not notes and not rest:
-        raise FormatError("the checkpoint file is empty", "checkpoint.form")
     return [_checkpoint(found) for found in notes], rest
 
 
@@ -67,7 +65,7 @@ def is_torn(rest: bytes, origin: str, *, first: bool) -> bool:
     """Whether `rest` is the beginning of one more note of this cassette, cut (spec N9).
 
     Args:
-        rest: What follows the last complete note, not empty.
+        rest: What follows the last complete note; of an empty file, nothing.
         origin: The cassette's origin.
         first: Whether there is no complete note before it.
     """

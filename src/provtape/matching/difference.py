@@ -40,7 +40,7 @@ class Change:
     Attributes:
         pointer: JSON Pointer into the identity, printable, cut at 160 characters.
         what: The kind of change.
-        words: For a text that changed: its surroundings with `[-recorded-]` and `{+asked+}`; otherwise empty.
+        words: For a text or number that changed: its surroundings with `[-recorded-]` and `{+asked+}`; otherwise empty.
     """
 
     pointer: str
@@ -49,7 +49,7 @@ class Change:
 
     def line(self) -> str:
         """The change in one line."""
-        return f"{self.pointer}: {self.words}" if self.words else f"{self.pointer}: {self.what}"
+        return f"{self.pointer}: {self.what}{': ' if self.words else ''}{self.words}"
 
 
 def changes(asked: Mapping[str, object], recorded: Mapping[str, object]) -> tuple[Change, ...]:
@@ -136,7 +136,8 @@ def _compare(pointer: str, recorded: object, asked: object) -> Iterator[Change]:
         yield from _compare_objects(pointer, dict(enumerate(recorded)), dict(enumerate(asked)))
     elif _is_number(recorded) and _is_number(asked):
         if _token(recorded) != _token(asked):
-            yield _change(pointer, "number spelled differently" if _same(recorded, asked) else "changed")
+            what: What = "number spelled differently" if _same(recorded, asked) else "changed"
+            yield _change(pointer, what, word_difference(_token(recorded), _token(asked)))
     elif _type(recorded) is not _type(asked):
         yield _change(pointer, "of another type")
     elif isinstance(recorded, str) and isinstance(asked, str):

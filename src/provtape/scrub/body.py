@@ -20,7 +20,7 @@ from urllib.parse import unquote_plus
 from provtape.format.placeholder import PLACEHOLDER, placeholder
 from provtape.scrub.address import parameter_edits
 from provtape.scrub.engine import MAX_PASSES, endless
-from provtape.scrub.rules import Rules, normal_key
+from provtape.scrub.rules import Rules
 from provtape.scrub.sweep import Edit, Sweep, replaced, segment
 from provtape.scrub.values import Named
 
@@ -44,6 +44,7 @@ class Selectors:
 
     query: frozenset[str]
     named: Named
+    opaque: Named
     pointers: tuple[tuple[str, ...], ...]
     triggers: frozenset[str]
 
@@ -53,7 +54,7 @@ class Selectors:
         triggers = (
             next((part for part in reversed(pointer) if part != "*"), "*") for pointer in rules.pointers
         )
-        return cls(rules.query, named, rules.pointers, frozenset(triggers))
+        return cls(rules.query, named, Named(OPAQUE_KEYS), rules.pointers, frozenset(triggers))
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +97,7 @@ def body_texts(text: str, form: bool, selectors: Selectors) -> tuple[list[str], 
             texts.append(name)
             if type(value) is str:
                 texts.append(value)
-                if selectors.named[name] or normal_key(name) in OPAQUE_KEYS or value[:5] == "data:":
+                if selectors.named[name] or selectors.opaque[name] or value[:5] == "data:":
                     closer = True
             elif type(value) is list:
                 texts.extend(_strings(value))
@@ -206,7 +207,7 @@ def _json_edits(
         if rule is not None and leaf.text and not PLACEHOLDER.fullmatch(leaf.text):
             sweep.whole(leaf.text, rule, _place(where, leaf, sweep))
             yield Edit(leaf.start, leaf.end, placeholder(rule))
-        elif rule is None and not leaf.is_name and _is_opaque(leaf):
+        elif rule is None and not leaf.is_name and _is_opaque(leaf, sweep, selectors):
             if count_opaque:
                 sweep.note("opaque", _place(where, leaf, sweep), len(leaf.text))
         elif rule is None and sweep.spans(leaf.text):
@@ -227,13 +228,18 @@ def _points_to(pointer: tuple[str, ...], path: tuple[str | int, ...]) -> bool:
     return len(pointer) == len(path) and all(a in ("*", str(b)) for a, b in zip(pointer, path, strict=True))
 
 
-def _is_opaque(leaf: Leaf) -> bool:
-    """Inline media, signatures and encrypted reasoning: changing one byte would break them, and chance looks like a key there."""
+def _is_opaque(leaf: Leaf, sweep: Sweep, selectors: Selectors) -> bool:
+    """Inline media, signatures and encrypted reasoning: a changed byte would break them, and chance looks like a key there.
+
+    Chance does not fill the whole value, so one that is a finding from end to end is a key under a strange name.
+    """
     last = leaf.path[-1] if leaf.path else None
     if len(leaf.text) < OPAQUE_LENGTH:
         return False
-    if isinstance(last, str) and normal_key(last) in OPAQUE_KEYS:
-        return _BASE64.fullmatch(leaf.text) is not None
+    if isinstance(last, str) and selectors.opaque[last]:
+        spans = sweep.spans(leaf.text)
+        key = bool(spans) and spans[0].start == 0 and spans[-1].end == len(leaf.text)
+        return not key and _BASE64.fullmatch(leaf.text) is not None
     start = _DATA_URL.match(leaf.text)
     return start is not None and _BASE64.fullmatch(leaf.text, start.end()) is not None
 

@@ -17,13 +17,13 @@ from urllib.parse import quote
 
 from provtape.errors import ScrubError
 from provtape.format.placeholder import PLACEHOLDER, placeholder
-from provtape.scrub.rulefile import Rule
+from provtape.scrub.matcher import Matcher
 from provtape.scrub.rules import Rules
 from provtape.scrub.sieve import Sieve
 
 MAX_PASSES: Final = 8
-MAX_MATCH: Final = 16 * 1024
 MIN_LITERAL: Final = 8
+MANY_LITERALS: Final = 100
 MAX_REMEMBERED: Final = 4096
 PLAIN_WORD: Final = 16
 LITERAL_ORDER: Final = (
@@ -45,56 +45,6 @@ class Span:
     whole: bool = False
 
 
-class Matcher:
-    """One rule, ready to run; compiled when it is needed first."""
-
-    __slots__ = ("_pattern", "folded", "group", "keywords", "order", "rule")
-
-    def __init__(self, order: int, rule: Rule) -> None:
-        self.order = order
-        self.rule = rule
-        self.folded = rule.regex.startswith("(?i)")
-        self.keywords = tuple(keyword.encode("ascii") for keyword in rule.keywords)
-        self.group = 0
-        self._pattern: re.Pattern[bytes] | None = None
-
-    def present(self, data: bytes, low: bytes) -> bool:
-        """Whether a keyword occurs in `data`; `low` is `data` in lower case."""
-        text = low if self.folded else data
-        return any(keyword in text for keyword in self.keywords)
-
-    def spans(self, data: bytes) -> Iterator[tuple[int, int, bool]]:
-        """Start and end of every secret in `data`, and whether its match was longer than 16 KiB."""
-        for match in self._compiled().finditer(data):
-            start, end = match.span(self.group)
-            if start < 0:
-                start, end = match.span()
-            if start < end and self._counts(data[start:end]):
-                yield start, end, match.end() - match.start() > MAX_MATCH
-
-    def _compiled(self) -> re.Pattern[bytes]:
-        if self._pattern is None:
-            self._pattern = re.compile(self.rule.regex.encode("ascii"))
-            group = self.rule.secret_group
-            self.group = min(self._pattern.groups, 1) if group is None else group
-        return self._pattern
-
-    def _counts(self, secret: bytes) -> bool:
-        rule = self.rule
-        if rule.min_distinct and len(set(secret)) < rule.min_distinct:
-            return False
-        if rule.min_classes and classes(secret) < rule.min_classes:
-            return False
-        if rule.min_digits and sum(48 <= byte <= 57 for byte in secret) < rule.min_digits:
-            return False
-        return not rule.allow or secret.decode("utf-8", "replace") not in rule.allow
-
-
-def classes(secret: bytes) -> int:
-    """How many of lower-case letters, upper-case letters and digits occur."""
-    return sum(any(low <= byte <= high for byte in secret) for low, high in ((97, 122), (65, 90), (48, 57)))
-
-
 class Scrubber:
     """The rules of one cassette at work, with the literals and the memory of one session.
 
@@ -110,11 +60,12 @@ class Scrubber:
         self._sieve = Sieve(
             (keyword, matcher.folded) for matcher in self._matchers for keyword in matcher.keywords
         )
-        self._by_keyword: dict[bytes, list[Matcher]] = {}
+        self._by_keyword: dict[str, list[Matcher]] = {}
         for matcher in self._matchers:
-            for keyword in matcher.keywords:
-                self._by_keyword.setdefault(keyword.lower(), []).append(matcher)
+            for word in matcher.rule.keywords:
+                self._by_keyword.setdefault(word.lower(), []).append(matcher)
         self._literals: dict[bytes, str] = {}
+        self._starts: dict[bytes, set[bytes]] = {}
         self._clean: set[str] = set()
         for literal in literals:
             self._add_literal(literal, "local")
@@ -148,7 +99,7 @@ class Scrubber:
             low = data.lower()
             candidates = {matcher for keyword in keywords for matcher in self._by_keyword[keyword]}
             matchers = {matcher for matcher in candidates if matcher.present(data, low)}
-        if not matchers and not any(literal in data for literal in self._literals):
+        if not matchers and not self._known_in(data):
             self._know_clean(fresh)
             return None
         return tuple(sorted(matchers, key=lambda matcher: matcher.order))
@@ -164,7 +115,7 @@ class Scrubber:
             literals: Look for literals and remembered values too.
         """
         tried = self._matchers if matchers is None else matchers
-        known = self._literals if literals else {}
+        known = self._known_in(data) if literals else {}
         spans: list[Span] = []
         for start, end in _gaps(data):
             segment = data[start:end]
@@ -193,12 +144,21 @@ class Scrubber:
             data = _replaced(data, spans)
         raise endless()
 
+    def _known_in(self, data: bytes) -> dict[bytes, str]:
+        """The literals that occur in `data`; however many there are, at most one step per byte."""
+        known = self._literals
+        if len(known) > MANY_LITERALS:
+            starts = self._starts.keys() & {data[at : at + MIN_LITERAL] for at in range(len(data))}
+            return {form: known[form] for start in starts for form in self._starts[start] if form in data}
+        return {form: rule for form, rule in known.items() if form in data}
+
     def _add_literal(self, literal: bytes, rule: str) -> None:
         if len(literal) < MIN_LITERAL or _PLACEHOLDER.search(literal):
             return
         before = len(self._literals)
         for form in _forms(literal):
-            self._literals.setdefault(form, rule)
+            if self._literals.setdefault(form, rule) is rule:
+                self._starts.setdefault(form[:MIN_LITERAL], set()).add(form)
         if len(self._literals) > before:
             self._clean.clear()
 

@@ -13,7 +13,8 @@ from typing import Final
 from provtape.errors import ScrubError
 from provtape.scrub.address import scrub_url, url_texts
 from provtape.scrub.body import FORM, Body, Selectors, body_texts, scrub_body
-from provtape.scrub.engine import Scrubber, classes, encode
+from provtape.scrub.engine import Scrubber, encode
+from provtape.scrub.matcher import classes
 from provtape.scrub.sweep import Sweep
 
 URL_HEADERS: Final = frozenset(

@@ -13,68 +13,76 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import Final
 
-_SEPARATORS: Final = b"-_=./:@*~\\"
-_RARE: Final = b"zjqxk"
-_CAPITALS: Final = frozenset(range(ord("A"), ord("Z") + 1))
-_NO_CAPITALS: Final = bytes(set(range(256)) - _CAPITALS)
+_SEPARATORS: Final = "-_=./:@*~\\"
+_RARE: Final = "zjqxk"
+_NO_CAPITALS: Final = bytes(byte for byte in range(256) if not 65 <= byte <= 90)
+
+Groups = tuple[tuple[str, tuple[str, ...]], ...]
 
 
 class Sieve:
-    """Finds the keywords, given as (keyword, ignores case), that a text may contain."""
+    """Finds the keywords, given as (keyword, ignores case), that a text may contain.
+
+    Searching a `str` is much cheaper than searching `bytes`, so the bytes of a text are read as Latin-1.
+    """
 
     def __init__(self, keywords: Iterable[tuple[bytes, bool]]) -> None:
-        ends: dict[bytes, dict[bytes, set[bytes]]] = defaultdict(lambda: defaultdict(set))
-        starts: dict[bytes, set[bytes]] = defaultdict(set)
-        capitals: dict[bytes, set[bytes]] = defaultdict(set)
-        plain: set[bytes] = set()
+        ends: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+        starts: dict[str, set[str]] = defaultdict(set)
+        capitals: dict[str, set[str]] = defaultdict(set)
+        plain: set[str] = set()
         for keyword, folded in keywords:
-            low = keyword.lower()
-            place = next((at for at, byte in enumerate(low) if byte in _SEPARATORS), -1)
-            rare = next((at for at, byte in enumerate(low) if byte in _RARE), -1)
-            shouted = bytes(byte for byte in keyword if byte in _CAPITALS)
+            low = keyword.lower().decode("ascii")
+            place, rare = _first(low, _SEPARATORS), _first(low, _RARE)
+            shouted = "" if folded else keyword.translate(None, _NO_CAPITALS).decode("ascii")
             if place >= 2:
-                ends[low[place : place + 1]][low[place - 2 : place]].add(low)
-            elif not folded and len(shouted) >= 2:
+                ends[low[place]][low[place - 2 : place]].add(low)
+            elif len(shouted) >= 2:
                 capitals[shouted].add(low)
             elif place >= 0:
-                starts[low[place : place + 1]].add(low)
+                starts[low[place]].add(low)
             elif rare >= 2:
-                ends[low[rare : rare + 1]][low[rare - 2 : rare]].add(low)
+                ends[low[rare]][low[rare - 2 : rare]].add(low)
             else:
                 plain.add(low)
-        self._separators = tuple(
-            (separator, dict(ends.get(separator, {})), tuple(sorted(starts.get(separator, ()))))
-            for separator in sorted({*ends, *starts})
+        self._ends = tuple(
+            (mark, {end: tuple(sorted(low)) for end, low in ends[mark].items()}) for mark in sorted(ends)
         )
-        self._capitals = tuple((mark, tuple(sorted(low))) for mark, low in sorted(capitals.items()))
+        self._starts: Groups = tuple((mark, tuple(sorted(starts[mark]))) for mark in sorted(starts))
+        self._capitals: Groups = tuple((mark, tuple(sorted(capitals[mark]))) for mark in sorted(capitals))
         self._plain = _covered(plain)
 
-    def keywords(self, data: bytes) -> list[bytes]:
-        """The keywords, in lower case, that `data` contains when case is ignored; a few that it does not are possible."""
-        low = data.lower()
-        found: list[bytes] = []
-        for separator, ends, starts in self._separators:
-            if separator in low:
-                for mark in ends.keys() & {piece[-2:] for piece in low.split(separator)}:
-                    found += [keyword for keyword in ends[mark] if keyword in low]
-                found += [keyword for keyword in starts if keyword in low]
-        shouted = data.translate(None, _NO_CAPITALS)
-        if shouted:
-            for mark, keywords in self._capitals:
-                if mark in shouted:
-                    found += [keyword for keyword in keywords if keyword in low]
-        for piece, keywords in self._plain:
-            if piece in low:
-                found += [keyword for keyword in keywords if keyword in low]
-        return found
+    def keywords(self, data: bytes) -> set[str]:
+        """The keywords, in lower case, that `data` contains when case is ignored, and perhaps more of them."""
+        low = data.lower().decode("latin-1")
+        maybe: list[str] = []
+        for mark, ends in self._ends:
+            if mark in low:
+                for piece in low.split(mark):
+                    if piece[-2:] in ends:
+                        maybe += ends[piece[-2:]]
+        for groups, text in (
+            (self._starts, low),
+            (self._capitals, data.translate(None, _NO_CAPITALS).decode("latin-1")),
+            (self._plain, low),
+        ):
+            for mark, keywords in groups:
+                if mark in text:
+                    maybe += keywords
+        return {keyword for keyword in set(maybe) if keyword in low} if maybe else set()
 
 
-def _covered(keywords: set[bytes]) -> tuple[tuple[bytes, tuple[bytes, ...]], ...]:
-    """Group keywords by a piece that several share: the longest one of those shared by most, again and again."""
-    groups: list[tuple[bytes, tuple[bytes, ...]]] = []
+def _first(keyword: str, characters: str) -> int:
+    """Where the first of these characters stands; −1 if none does."""
+    return next((at for at, character in enumerate(keyword) if character in characters), -1)
+
+
+def _covered(keywords: set[str]) -> Groups:
+    """Group keywords by a piece that several share: the longest of those shared by most, again and again."""
+    groups: list[tuple[str, tuple[str, ...]]] = []
     left = set(keywords)
     while left:
-        shared: dict[bytes, set[bytes]] = defaultdict(set)
+        shared: dict[str, set[str]] = defaultdict(set)
         for keyword in left:
             for piece in _pieces(keyword):
                 shared[piece].add(keyword)
@@ -84,7 +92,7 @@ def _covered(keywords: set[bytes]) -> tuple[tuple[bytes, tuple[bytes, ...]], ...
     return tuple(groups)
 
 
-def _pieces(keyword: bytes) -> set[bytes]:
-    """The pieces of four bytes and more; a shorter keyword is its own only piece."""
+def _pieces(keyword: str) -> set[str]:
+    """The pieces of four characters and more; a shorter keyword is its own only piece."""
     lengths = range(min(4, len(keyword)), len(keyword) + 1)
     return {keyword[at : at + length] for length in lengths for at in range(len(keyword) - length + 1)}

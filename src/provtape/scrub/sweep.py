@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Final, TypedDict
 
 from provtape.format.placeholder import PLACEHOLDER, placeholder
-from provtape.scrub.engine import MAX_PASSES, Matcher, Scrubber, Span, decode, encode, endless
+from provtape.scrub.engine import MAX_PASSES, Scrubber, Span, decode, encode, endless
+from provtape.scrub.matcher import Matcher
 
 
 class Finding(TypedDict):

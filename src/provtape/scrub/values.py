@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from typing import Final
 
 from provtape.errors import ScrubError
 from provtape.format.strict import MAX_DEPTH, Number
 from provtape.scrub.rules import normal_key
 from provtape.scrub.sweep import Sweep, segment
 
-_KNOWN = 4096
+_KNOWN: Final = 4096
+_SCALARS: Final = frozenset((int, bool, type(None), Number))
 
 
 class Named(dict[str, bool]):
@@ -48,27 +50,33 @@ def collect(value: object, texts: list[str], named: Named, depth: int = 1) -> bo
     """
     kind = type(value)
     if kind is str:
-        texts.append(value)  # type: ignore[arg-type]  # the exact type was just asked for; this is the hot path
-        return False
-    if isinstance(value, dict):
-        _check_depth(depth)
-        hit = False
-        for name, item in value.items():
-            if type(name) is not str:
-                raise ScrubError("a member name that is not a string can not be scrubbed")
-            texts.append(name)
-            if type(item) is str:
-                texts.append(item)
-                hit = named[name] or hit
-            elif collect(item, texts, named, depth + 1):
-                hit = True
-        return hit
-    if isinstance(value, list | tuple):
+        texts.append(value)  # type: ignore[arg-type]  # its exact type was just asked for; this is the hot path
+    elif kind in _SCALARS:
+        pass
+    elif isinstance(value, dict):
+        return _collect_object(value, texts, named, depth)
+    elif isinstance(value, (list, tuple)):
         _check_depth(depth)
         hits = [collect(item, texts, named, depth + 1) for item in value]  # all of them, for their texts
         return True in hits
-    _check_scalar(value)
+    else:
+        _check_float(value)
     return False
+
+
+def _collect_object(value: dict[object, object], texts: list[str], named: Named, depth: int) -> bool:
+    _check_depth(depth)
+    hit = False
+    for name, item in value.items():
+        if type(name) is not str:
+            raise ScrubError("a member name that is not a string can not be scrubbed")
+        texts.append(name)
+        if type(item) is str:
+            texts.append(item)
+            hit = named[name] or hit
+        elif type(item) not in _SCALARS and collect(item, texts, named, depth + 1):
+            hit = True
+    return hit
 
 
 def scrub_value(value: object, where: str, sweep: Sweep, named: Named) -> object:
@@ -131,11 +139,8 @@ def _check_depth(depth: int) -> None:
         raise ScrubError(f"nested deeper than {MAX_DEPTH}, which can not be written")
 
 
-def _check_scalar(value: object) -> None:
-    if value is None or isinstance(value, bool | int | Number):
-        return
-    if isinstance(value, float):
-        if math.isfinite(value):
-            return
+def _check_float(value: object) -> None:
+    if not isinstance(value, float):
+        raise ScrubError(f"a value of type {type(value).__name__} can not be scrubbed")
+    if not math.isfinite(value):
         raise ScrubError("NaN and infinities can not be written")
-    raise ScrubError(f"a value of type {type(value).__name__} can not be scrubbed")

@@ -14,8 +14,6 @@ from provtape.errors import FormatError, SessionError
 from provtape.format import strict
 from provtape.format.strict import Number
 
-_ENVELOPE_DEPTH = 2
-
 
 @dataclass(frozen=True, slots=True)
 class Call:
@@ -35,23 +33,24 @@ class Call:
         """The members of an `llm` request (spec C16)."""
         if type(self.model) is not str:
             raise SessionError("a call's model is not a string")
-        params = self.params if isinstance(self.params, list | tuple | str) else _as_dict(self.params)
+        params = dict(self.params) if isinstance(self.params, Mapping) else self.params
         return {"model": self.model, "prompt": self.prompt, "params": params}
 
 
-def stored(value: object, what: str) -> object:
+def stored(value: object, what: str, depth: int = 2) -> object:
     """The value as the strict reader would read it back: a snapshot that no caller can change any more.
 
     Args:
         value: JSON in Python: dict, list or tuple, str, int, float, bool, None.
         what: What it is, for the message.
+        depth: Where its outermost container will stand in the record; a member of the record stands at 2.
 
     Raises:
         SessionError: JSON can not say it, or it is nested too deep for a record.
     """
     try:
         snapshot = strict.read(strict.dumps(value))
-        strict.check_depth(snapshot, 1 + _ENVELOPE_DEPTH)
+        strict.check_depth(snapshot, depth)
     except FormatError as error:
         raise SessionError(f"{what} can not be recorded: {error.message}") from None
     return snapshot
@@ -77,7 +76,3 @@ def _number(token: Number) -> object:
     except ValueError:  # over Python's limit of 4,300 digits
         return str(token)
     return number if math.isfinite(number) else str(token)
-
-
-def _as_dict(params: object) -> object:
-    return dict(params) if isinstance(params, Mapping) else params

@@ -1,7 +1,8 @@
 """The recorded answers of a cassette, each given away once, in recorded order.
 
 Decides which place of the file answers a request, and refuses what it finds there when the key is not the request's own. Not
-decided here: whether the cassette may be trusted at all (`start`), and what a miss says (`misses`). Not locked: the session is.
+decided here: whether the cassette may be trusted at all (`start`), and what a miss says (`misses`). `decide` and `count` are
+called under the session's lock, `serve` is not.
 """
 
 from __future__ import annotations
@@ -60,6 +61,9 @@ class Recorded:
     Args:
         index: The cassette's index; closed by `close`.
         match: The match rules of its record 0.
+
+    Attributes:
+        used: How many different recorded answers were given away.
     """
 
     def __init__(self, index: Index, match: Match) -> None:
@@ -67,7 +71,7 @@ class Recorded:
         self._match = match
         self._asked: Counter[str] = Counter()
         self._last = 0
-        self.first_served = 0
+        self.used = 0
 
     @property
     def loaded(self) -> int:
@@ -86,6 +90,7 @@ class Recorded:
         """Count one more request with this key; how many there were before."""
         before = self._asked[key]
         self._asked[key] += 1
+        self.used += before < len(self._index.places(key))
         return before
 
     def serve(self, kind: Kind, wanted: str, decision: Serve) -> Answer:
@@ -104,7 +109,6 @@ class Recorded:
                 "whoever recorded this cassette wrote a wrong key: do not trust it",
             )
         self._last = place.seq
-        self.first_served += self._asked[wanted] <= len(self._index.places(wanted))
         return Answer(place.seq, kind, cast(Object, record["response"]))
 
     def last_place(self, wanted: str) -> int:

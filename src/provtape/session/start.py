@@ -97,9 +97,12 @@ def start(path: Path, mode: Mode, given: Recording, trusted: Sequence[PublicKey]
     """
     if mode == "record" or (mode == "auto" and not os.path.lexists(path)):
         return _create(path, given)
+    before = _state(path)
     verdict = _verified(path, trusted, quiet=mode == "auto")
     index = Index(path)
     try:
+        if _state(path) != before:
+            raise SessionError(f"{path.name}: changed while it was being opened", "start again")
         return _take_up(path, mode, given, index, verdict)
     except BaseException:
         index.close()
@@ -177,6 +180,15 @@ def _literals(given: Recording) -> Sequence[bytes]:
     return secret_values({os.fsencode(name): os.fsencode(value) for name, value in os.environ.items()})
 
 
+def _state(path: Path) -> tuple[int, ...] | None:
+    """What shows that a file was changed or replaced between being verified and being indexed."""
+    try:
+        found = path.stat()
+    except (OSError, ValueError):
+        return None  # the verdict says why
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
 def _verified(path: Path, trusted: Sequence[PublicKey], *, quiet: bool) -> Verdict:
     """What `verify` says; a cassette that does not hold is refused, one that is not vouched for is said aloud."""
     from provtape.verify import Question, verify  # here, because recording needs no verifier
@@ -185,7 +197,7 @@ def _verified(path: Path, trusted: Sequence[PublicKey], *, quiet: bool) -> Verdi
     reason = verdict.findings[0] if verdict.findings else None
     if verdict.word in ("FAILED", "ERROR"):
         why, hint = (reason.message, reason.hint) if reason else ("no reason given", None)
-        raise SessionError(f"{path.name}: {verdict.word}, not served: {why}", hint)
+        raise SessionError(f"{path.name}: {verdict.word}, so nothing is served: {why}", hint)
     if verdict.word == "UNVERIFIED" and not quiet:
         say(f"{path.name}: UNVERIFIED: {reason.message if reason else 'no key was named'}")
     return verdict

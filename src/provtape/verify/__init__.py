@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 from provtape.cassette.reader import open_regular
 from provtape.errors import LimitError, ProvtapeError
 from provtape.format import chain, envelope
-from provtape.format.manifest import Manifest, Subject
-from provtape.format.verdict import Finding, Verdict, decide, together
+from provtape.format.manifest import Subject
+from provtape.format.verdict import CODES, Finding, Verdict, decide, together
 from provtape.verify import evidence as files
 from provtape.verify.case import Case, Evidence, Question
 from provtape.verify.checks import check
@@ -28,11 +28,17 @@ _TUTORIAL = {"prev", "key", "output", "hash"}
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """Where evidence is, when it is not beside the cassette; `seen` are kept notes."""
+    """Where evidence is, when it is not beside the cassette.
+
+    Attributes:
+        seen: Kept notes.
+        along: Cassettes that are verified along with this one, and so are no subjects like others.
+    """
 
     manifest: Path | None = None
     checkpoints: Path | None = None
     seen: tuple[Path, ...] = ()
+    along: frozenset[str] = frozenset()
 
 
 NOTHING_ASKED: Final = Question()
@@ -85,9 +91,9 @@ def _one(
         sources.checkpoints or files.beside(path, files.CHECKPOINTS), manifest, sources.seen
     )
     found = scan(path, _sizes(evidence), workers=workers, progress=progress)
-    case = Case(path.name, found, evidence, question, {})
+    case = Case(path.name, found, evidence, question, {}, sources.along)
     subjects = _supplied(case, manifest.parent) if manifest and not question.only else {}
-    return check(Case(path.name, found, evidence, question, subjects))
+    return check(replace(case, subjects=subjects))
 
 
 def _supplied(case: Case, folder: Path) -> dict[str, str | None]:
@@ -101,23 +107,20 @@ def _whole(
     evidence = files.gather(None, path)
     if evidence.manifest is None:
         return decide(evidence.findings)
-    if len(evidence.manifest.cassettes) > 1 and _expects(question):
-        message = "--expect-* speaks of one cassette, and this manifest names several"
+    if len(evidence.manifest.cassettes) > 1 and (_expects(question) or sources.checkpoints or sources.seen):
+        message = (
+            "--expect-*, --checkpoints and --seen speak of one cassette, and this manifest names several"
+        )
         return decide([Finding("usage", message, "name one cassette instead of the manifest")])
-    verdicts = [
-        _named(path, subject, question, sources, workers, progress)
-        for subject in _cassettes(evidence.manifest)
-    ]
-    return _joined(verdicts)
+    cassettes = evidence.manifest.subjects[: len(evidence.manifest.cassettes)]
+    along = frozenset(subject.name for subject in cassettes)
+    where = Sources(path, sources.checkpoints, sources.seen, along)
+    return _joined([_named(path, row, question, where, workers, progress) for row in cassettes])
 
 
 def _expects(question: Question) -> bool:
     expected = (question.expect_origin, question.expect_commit, question.expect_records)
     return any(value is not None for value in expected)
-
-
-def _cassettes(manifest: Manifest) -> tuple[Subject, ...]:
-    return manifest.subjects[: len(manifest.cassettes)]
 
 
 def _named(
@@ -129,28 +132,24 @@ def _named(
     progress: Progress | None,
 ) -> Verdict:
     cassette = manifest.parent / subject.name
-    if files.digest_below(manifest.parent, subject.name) is None:
+    if not files.is_below(manifest.parent, subject.name):
         message = f"{subject.name} is bound by the manifest and is not here"
         return decide([Finding("subject.missing", message, "put it beside the manifest")])
-    sources = Sources(manifest, sources.checkpoints, sources.seen)
     return verify(cassette, question, sources, workers=workers, progress=progress)
 
 
 def _joined(verdicts: Sequence[Verdict]) -> Verdict:
+    """One verdict on several cassettes: the word of V2, the finding that decides it first, then the rest in order."""
     if len(verdicts) == 1:
         return verdicts[0]
     word = together(verdicts)
-    ordered = sorted(verdicts, key=lambda verdict: verdict.word != word)
+    deciding = [verdict.findings[0] for verdict in verdicts if verdict.word == word and verdict.findings]
+    first = sorted(deciding, key=lambda finding: CODES[finding.code].rank)[:1]
+    rest = decide([*first, *(finding for verdict in verdicts for finding in verdict.findings)])
+    others = tuple(finding for finding in rest.findings if finding not in first)
     cassettes = [row for verdict in verdicts for row in _rows(verdict, "cassettes")]
-    names = {row["name"] for row in cassettes}
-    subjects = {row["name"]: row for verdict in verdicts for row in _rows(verdict, "subjects")}
-    kept = [row for name, row in subjects.items() if name not in names]
-    findings = {
-        finding.code: finding for verdict in reversed(ordered) for finding in reversed(verdict.findings)
-    }
-    decisive = [finding for verdict in ordered for finding in verdict.findings]
-    unique = [finding for finding in decisive if findings[finding.code] is finding]
-    return Verdict(word, tuple(unique), {"cassettes": cassettes, "subjects": kept})
+    subjects = {str(row["name"]): row for verdict in verdicts for row in _rows(verdict, "subjects")}
+    return Verdict(word, (*first, *others), {"cassettes": cassettes, "subjects": list(subjects.values())})
 
 
 def _rows(verdict: Verdict, name: str) -> list[dict[str, object]]:

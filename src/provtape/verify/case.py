@@ -23,7 +23,7 @@ class Evidence:
 
     Attributes:
         notes: The checkpoint file's notes; None when there is no such file.
-        rest: What follows its last complete note.
+        rest: What follows its last complete note, or an empty file; None when the file is notes and nothing else.
         kept: Notes the caller kept from an earlier day.
         envelopes: The manifest's lines; None when there is no manifest.
         manifest: Their one payload, when it holds its form.
@@ -31,7 +31,7 @@ class Evidence:
     """
 
     notes: tuple[Checkpoint, ...] | None = None
-    rest: bytes = b""
+    rest: bytes | None = None
     kept: tuple[Checkpoint, ...] = ()
     envelopes: tuple[Envelope, ...] | None = None
     manifest: Manifest | None = None
@@ -57,6 +57,7 @@ class Case:
     Attributes:
         name: File name, for the report.
         subjects: For every bound file but the cassette: its digest as found, or None if it was not supplied.
+        along: Names of cassettes verified along with this one, which are no subjects like others.
     """
 
     name: str
@@ -64,6 +65,7 @@ class Case:
     evidence: Evidence
     question: Question
     subjects: Mapping[str, str | None]
+    along: frozenset[str] = frozenset()
 
     @property
     def entry(self) -> Entry | None:
@@ -93,7 +95,9 @@ class Case:
         statement, entry = self.evidence.manifest, self.entry
         if statement is None or entry is None:
             return ()
-        return tuple(subject for subject in statement.subjects if subject.name != entry.name)
+        return tuple(
+            row for row in statement.subjects if row.name != entry.name and row.name not in self.along
+        )
 
     def states(self) -> Iterator[tuple[str, str]]:
         """Each of `others` by name, and whether it is the same, wrong, missing, or not asked for."""

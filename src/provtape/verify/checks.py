@@ -55,14 +55,14 @@ def _content(case: Case) -> Iterator[Finding]:
         yield Finding(
             "checkpoint.records", message, "records were cut off at the end; take the whole file", n, end
         )
-    if case.evidence.rest:
-        yield _rest(case)
+    if case.evidence.rest is not None:
+        yield _rest(case, case.evidence.rest)
 
 
-def _rest(case: Case) -> Finding:
+def _rest(case: Case, rest: bytes) -> Finding:
     """What follows the last complete note: one more, cut (N9), or something nobody signed (N1)."""
     origin, first = case.scan.tally.origin or "", not case.evidence.notes
-    if not case.scan.tally.sealed and checkpoint.is_torn(case.evidence.rest, origin, first=first):
+    if not case.scan.tally.sealed and checkpoint.is_torn(rest, origin, first=first):
         return Finding(
             "checkpoint.torn",
             "the last checkpoint is cut, as by a crash",
@@ -275,7 +275,7 @@ def _open_ends(case: Case) -> Iterator[Finding]:
     most = max(
         [note.records for note in case.statements] + ([case.entry.records] if case.entry else []), default=0
     )
-    if scan.tail and tally.end is None and most <= tally.records and tally.records:
+    if scan.tail and tally.end is None and most <= tally.records:
         message = f"the last line is cut after {tally.records} records, as by a crash"
         yield Finding(
             "cassette.torn",
@@ -284,7 +284,7 @@ def _open_ends(case: Case) -> Iterator[Finding]:
             tally.records,
             scan.complete,
         )
-    if tally.end is None and tally.records:
+    if tally.end is None:
         yield Finding(
             "cassette.open",
             "the cassette is open: no `end`",

@@ -48,19 +48,19 @@ def gather(checkpoints: Path | None, manifest_path: Path | None, kept: Sequence[
         LimitError: A file larger than 64 MiB.
     """
     findings: list[Finding] = []
-    notes, rest = _notes(checkpoints, findings) if checkpoints else (None, b"")
+    notes, rest = _notes(checkpoints, findings) if checkpoints else (None, None)
     seen = [found for path in kept for found in _kept(path, findings)]
     envelopes, statement = _manifest(manifest_path, findings) if manifest_path else (None, None)
     return Evidence(notes, rest, tuple(seen), envelopes, statement, tuple(findings))
 
 
-def _notes(path: Path, findings: list[Finding]) -> tuple[tuple[Checkpoint, ...], bytes]:
+def _notes(path: Path, findings: list[Finding]) -> tuple[tuple[Checkpoint, ...], bytes | None]:
     try:
         notes, rest = checkpoint.parse_file(read_small(path, checkpoint.MAX_FILE))
     except FormatError as error:
         findings.append(_form(error))
-        return (), b""
-    return tuple(notes), rest
+        return (), None
+    return tuple(notes), rest if rest or not notes else None
 
 
 def _kept(path: Path, findings: list[Finding]) -> list[Checkpoint]:
@@ -101,6 +101,29 @@ def digest_below(folder: Path, name: str) -> str | None:
     Raises:
         InputError: It is there, but can not be read.
     """
+    descriptor = _descriptor(folder, name)
+    if descriptor is None:
+        return None
+    with open(descriptor, "rb") as file:
+        digest = hashlib.sha256()
+        while block := file.read(_BLOCK):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def is_below(folder: Path, name: str) -> bool:
+    """Whether `name` is a regular file below `folder`, no link on the way.
+
+    Raises:
+        InputError: It is there, but can not be read.
+    """
+    descriptor = _descriptor(folder, name)
+    if descriptor is not None:
+        os.close(descriptor)
+    return descriptor is not None
+
+
+def _descriptor(folder: Path, name: str) -> int | None:
     try:
         descriptor = _open_below(folder, name)
     except (FileNotFoundError, NotADirectoryError):
@@ -109,13 +132,10 @@ def digest_below(folder: Path, name: str) -> str | None:
         if error.errno in (errno.ELOOP, errno.ENXIO):  # a link; a socket
             return None
         raise InputError(f"{name}: {os.strerror(error.errno or 0).lower()}") from None
-    with open(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            return None
-        digest = hashlib.sha256()
-        while block := file.read(_BLOCK):
-            digest.update(block)
-    return digest.hexdigest()
+    if stat.S_ISREG(os.fstat(descriptor).st_mode):
+        return descriptor
+    os.close(descriptor)
+    return None
 
 
 def _open_below(folder: Path, name: str) -> int:

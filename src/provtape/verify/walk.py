@@ -176,29 +176,30 @@ class Walk:
             self.tally.count(1)
         elif start.type == "end":
             self.tally.special(record, "end", {})
-        if not self._broken:
-            expected = self.tally.last_leaf.hex() if record else chain.GENESIS
-            self._content(record, offset, line, start, linked=start.prev == expected.encode())
+        if not self._broken or start.type in ("open", "run"):
+            self._content(record, offset, line, start)
 
-    def _content(self, record: int, offset: int, line: bytes, start: chain.Start, *, linked: bool) -> None:
+    def _content(self, record: int, offset: int, line: bytes, start: chain.Start) -> None:
+        """The first rule of V4 that this record breaks; after the first in the cassette, only what `open` and `run` say."""
+        expected = self.tally.last_leaf.hex() if record else chain.GENESIS
+        fault, value = None, None
+        if start.prev != expected.encode():
+            fault = FormatError(_link_message(record), "chain.prev", _link_hint(record))
         try:
-            if not linked:
-                raise FormatError(_link_message(record), "chain.prev", _link_hint(record))
             value = check_record(start.type, strict.read(line[:-1]))
-            if (start.type == "open") != (record == 0) or (record == 1 and start.type != "run"):
-                message = f"a record of type {start.type} may not stand here"
-                raise FormatError(
-                    message, "record.place", "record 0 is `open`, record 1 is `run`; see spec C10"
-                )
         except FormatError as error:
-            self._broken = True
-            message = error.message if error.code == "chain.prev" else f"record {record}: {error.message}"
-            self._add(
-                error.code, message, record, offset, error.hint or "the record was changed or badly written"
+            fault = fault or FormatError(f"record {record}: {error.message}", error.code)
+        if not fault and ((start.type == "open") != (record == 0) or (record == 1 and start.type != "run")):
+            message = f"record {record}: a record of type {start.type} may not stand here"
+            fault = FormatError(
+                message, "record.place", "record 0 is `open`, record 1 is `run`; see spec C10"
             )
-            return
-        if start.type in ("open", "run"):
+        if value is not None and (start.type == "run" or (start.type == "open" and not fault)):
             self.tally.special(record, start.type, value)
+        if fault and not self._broken:
+            self._broken = True
+            hint = fault.hint or "the record was changed or badly written"
+            self._add(fault.code, fault.message, record, offset, hint)
 
     def _order(self) -> None:
         numbers = self._numbers

@@ -1,0 +1,200 @@
+"""The architecture is a dictionary. Arrows point down only; whoever changes it changes this file in the same commit."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+from house import ROOT, Import, Source, room, sources
+
+# Room: the rooms it may import. `errors` is open to all, and so are the version and the recorder's name in `provtape` itself.
+ROOMS: dict[str, set[str]] = {
+    "errors": set(),
+    "verifier": set(),
+    "format": set(),
+    "matching": {"format"},
+    "scrub": {"format"},
+    "cassette": {"format"},
+    "provenance": {"format"},
+    "verify": {"format", "scrub", "cassette"},
+    "session": {"format", "matching", "scrub", "cassette", "verify"},
+    "signing": {"format", "cassette", "scrub", "provenance", "verify"},
+    "convert": {"format", "session"},
+}
+BELOW = {"format", "matching", "scrub", "cassette", "provenance", "verify", "session", "signing", "convert"}
+# The roof: nobody imports it. One command starts the tour, and one module starts the command line.
+ROOMS |= {"demo": BELOW, "cli": BELOW | {"demo"}, "__main__": {"cli"}}
+# The package itself hands out public names, lazily.
+ROOMS["provtape"] = {"session"}
+
+# Room: what it may import that is neither ours nor Python's.
+LIBRARIES: dict[str, set[str]] = {
+    "format": {"cryptography", "orjson"},
+    "provenance": {"cryptography"},
+    "verify": {"orjson"},
+    "verifier": {"cryptography"},
+    "cli": {"typer"},
+    "demo": {"openai", "xllamacpp"},
+}
+
+# No file, clock, chance or machine: they come as arguments.
+PURE_ROOMS = {"format", "matching", "scrub"}
+PURE_MODULES = {
+    "provtape.verify.case",
+    "provtape.verify.checks",
+    "provtape.verify.facts",
+    "provtape.verify.walk",
+    "provtape.session.decide",
+}
+WORLDLY = {
+    "os",
+    "io",
+    "pathlib",
+    "time",
+    "random",
+    "secrets",
+    "subprocess",
+    "socket",
+    "logging",
+    "tempfile",
+    "shutil",
+}
+WORLDLY_CALLS = {"open", "print", "input", "exec", "eval", "now", "utcnow", "today"}
+
+MODULE_LINES = 350
+LONGER = {"verifier.py": 600}  # one file by intent: a sceptic copies it and reads it in one sitting
+
+SOURCES = sources()
+each_source = pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.name)
+
+
+def ours(source: Source) -> Iterator[Import]:
+    return (found for found in source.imports() if found.module.split(".")[0] == "provtape")
+
+
+def foreign(source: Source) -> Iterator[str]:
+    tops = {found.module.split(".")[0] for found in source.imports()}
+    return (top for top in sorted(tops) if top != "provtape" and top not in sys.stdlib_module_names)
+
+
+def is_pure(module: str) -> bool:
+    return room(module) in PURE_ROOMS or module in PURE_MODULES
+
+
+def test_every_room_is_in_the_dictionary() -> None:
+    assert {source.room for source in SOURCES} <= ROOMS.keys()
+
+
+def test_arrows_point_down_only() -> None:
+    """No room can be reached from itself, whatever road is taken."""
+    above: dict[str, set[str]] = {name: set(below) for name, below in ROOMS.items()}
+    for _ in ROOMS:
+        above = {name: below.union(*(above[other] for other in below)) for name, below in above.items()}
+    assert [name for name, below in above.items() if name in below] == []
+
+
+@each_source
+def test_a_room_imports_only_what_it_may(source: Source) -> None:
+    allowed = ROOMS[source.room] | {source.room, "errors", "provtape"}
+    if source.room in ("errors", "verifier"):
+        allowed = set()
+    broken = [
+        f"line {found.line}: {found.module}" for found in ours(source) if room(found.module) not in allowed
+    ]
+    assert broken == [], f"{source.name} may not import this"
+
+
+@each_source
+def test_of_the_package_itself_only_names_are_taken(source: Source) -> None:
+    """`from provtape import …` brings the version or the recorder's name, never a back door to a room above."""
+    taken = {
+        alias.name
+        for node in ast.walk(source.tree)
+        if isinstance(node, ast.ImportFrom) and node.module == "provtape"
+        for alias in node.names
+    }
+    rooms = {name for name in taken if name in ROOMS}
+    assert taken - rooms <= {"RECORDER", "__version__"}
+
+
+@each_source
+def test_libraries_stay_in_their_rooms(source: Source) -> None:
+    assert set(foreign(source)) <= LIBRARIES.get(source.room, set())
+
+
+@pytest.mark.parametrize("library", ["typer", "rich", "pydantic", "click", "pygments"])
+def test_the_command_line_library_stays_below_cli(library: str) -> None:
+    assert [
+        source.name for source in SOURCES if source.room != "cli" and library in set(foreign(source))
+    ] == []
+
+
+@pytest.mark.parametrize(
+    "source", [source for source in SOURCES if is_pure(source.module)], ids=lambda source: source.name
+)
+def test_a_pure_module_touches_neither_files_nor_clock_nor_chance(source: Source) -> None:
+    worldly = [found.module for found in source.imports() if found.module.split(".")[0] in WORLDLY]
+    called = [f"line {line}: {name}()" for name, line in source.calls() if name in WORLDLY_CALLS]
+    leaning = [
+        found.module
+        for found in ours(source)
+        if not is_pure(found.module) and room(found.module) not in ("errors", "provtape")
+    ]
+    assert (worldly, called, leaning) == ([], [], [])
+
+
+def test_the_pure_modules_are_there() -> None:
+    assert {source.module for source in SOURCES} >= PURE_MODULES
+
+
+def test_only_the_door_makes_what_may_be_written() -> None:
+    makers = {source.name for source in SOURCES for name, _ in source.calls() if name == "Scrubbed"}
+    assert makers == {"scrub/door.py"}
+
+
+@each_source
+def test_a_module_computed_at_run_time_comes_from_our_own_table(source: Source) -> None:
+    """Nothing is imported because data says so: a name that is no literal is taken in two places, from constants."""
+    computed = [
+        node
+        for node in ast.walk(source.tree)
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id in ("import_module", "__import__")
+        and not (node.args and isinstance(node.args[0], ast.Constant))
+    ]
+    assert not computed or source.name == "__init__.py"
+
+
+@each_source
+def test_a_module_is_short_enough_to_be_read(source: Source) -> None:
+    assert source.lines <= LONGER.get(source.name, MODULE_LINES)
+
+
+def loaded_by(statement: str) -> set[str]:
+    """The top-level modules that a statement loads in a fresh interpreter."""
+    code = f"import sys; before = set(sys.modules); {statement}; print(*sorted(set(sys.modules) - before))"
+    command = [sys.executable, "-I", "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return {name.split(".")[0] for name in done.stdout.split()}
+
+
+def test_importing_the_package_loads_nothing_of_anybody_else() -> None:
+    assert loaded_by("import provtape") - set(sys.stdlib_module_names) == {"provtape"}
+
+
+def test_importing_the_session_loads_no_command_line() -> None:
+    loaded = loaded_by("from provtape import Session")
+    assert "provtape" in loaded
+    assert loaded & {"typer", "rich", "pydantic", "click", "pygments", "openai", "xllamacpp"} == set()
+
+
+def test_the_verifier_alone_loads_cryptography_and_nothing_of_ours() -> None:
+    path = ROOT / "src" / "provtape" / "verifier.py"
+    load = f"import runpy; runpy.run_path({str(path)!r}, run_name='copied')"
+    loaded = loaded_by(load) - set(sys.stdlib_module_names)
+    assert "provtape" not in loaded
+    assert loaded <= {"cryptography", "_cffi_backend", "cffi"}
