@@ -598,7 +598,8 @@ class Cassette:
 
     def judge(self, line: bytes, prev: str, kind: str, seq: int) -> None:
         """C6, C7, C9, C10, C13 to C21; of all these only the first fault in the cassette is found (V4)."""
-        at, value = self.records, None
+        at = self.records
+        value: Any = None
         faults = ["chain.prev"] * (prev != (self.leaves[-32:].hex() or "0" * 64))
         try:
             value, spelled = read_json(line[:-1])
@@ -895,7 +896,7 @@ def main(arguments: list[str]) -> int:
             raise AssertionError  # VERIFIED by no finding alone is not enough
     except BaseException as reason:  # a missing package, no memory, Ctrl-C: never a verdict
         shared.clear()
-        shared.when(True, "internal", detail=f": {type(reason).__name__}")
+        shared.when(True, "internal", detail=f": {type(reason).__name__} {getattr(reason, 'name', '')}")
         result = report(shared, [], [], [])
     try:
         text = json.dumps(clean(result)) if as_json else render(clean(result))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import random
 import signal
+import stat
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -224,3 +226,61 @@ def test_a_file_that_somebody_else_touches_is_left_alone(
     with pytest.raises(CassetteError, match=message):
         writer.close()
     assert (path.read_bytes() if path.exists() else None) == left
+
+
+def _folder_sync(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    """The sync of a folder fails with this error; files are synced as ever."""
+    real = os.fsync
+
+    def sync(descriptor: int) -> None:
+        if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            raise OSError(number, "folder")
+        real(descriptor)
+
+    monkeypatch.setattr(os, "fsync", sync)
+
+
+def test_a_file_system_that_syncs_no_folders_is_good_enough(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _folder_sync(monkeypatch, errno.EINVAL)
+    bench.honest(tmp_path / "run.jsonl", signer=bench.signer())
+    assert [note.records for note in notes(tmp_path / "run.jsonl")] == [2, 6]
+
+
+def test_a_new_name_that_may_not_last_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _folder_sync(monkeypatch, errno.EIO)
+    with pytest.raises(CassetteError, match="its folder could not be synced: input/output error"):
+        bench.honest(tmp_path / "run.jsonl")
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_file_system_without_locks_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = bench.honest(tmp_path / "run.jsonl", sealed=False)
+
+    def none(descriptor: int, how: int) -> None:
+        raise OSError(errno.ENOLCK, "none")
+
+    monkeypatch.setattr(fcntl, "flock", none)
+    with pytest.raises(CassetteError, match="could not be locked: no locks available"):
+        resume(path)
+    with pytest.raises(CassetteError, match="could not be locked"):
+        bench.honest(tmp_path / "new.jsonl")
+
+
+def test_a_file_replaced_while_it_is_opened_is_not_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = bench.honest(tmp_path / "run.jsonl", sealed=False)
+    other = bench.honest(tmp_path / "other.jsonl", sealed=False, nonce=1)
+    before, lock = other.read_bytes(), fcntl.flock
+
+    def meanwhile(descriptor: int, how: int) -> None:
+        monkeypatch.undo()
+        os.replace(other, path)
+        lock(descriptor, how)
+
+    monkeypatch.setattr(fcntl, "flock", meanwhile)
+    with pytest.raises(CassetteError, match="was replaced while it was being opened"):
+        resume(path)
+    assert path.read_bytes() == before

@@ -70,6 +70,7 @@ def test_words_are_shown_with_their_surroundings() -> None:
     assert "a [-red-]{+blue+} fruit" in shown
     assert len(shown) <= MAX_SHOWN
     assert shown.startswith("…")
+    assert word_difference("one " * 300, "two") == "[-one one one …one one one -]{+two+}"
     assert word_difference("same", "same and more") == "same{+ and more+}"
 
 

@@ -236,3 +236,9 @@ def test_a_pointer_names_one_place_and_a_star_one_whole_segment() -> None:
 def test_what_is_no_pointer_is_refused_by_its_number(pointer: str) -> None:
     with pytest.raises(SessionError, match="entry 1 is no JSON Pointer"):
         Match.of(ignore=("/params/user", pointer))
+
+
+def test_a_cassette_can_not_make_matching_slow_by_ignoring_everything() -> None:
+    assert len(Match.of(ignore=("/params/x",) * 1000).pointers) == 1000
+    with pytest.raises(SessionError, match="more than 1000 entries"):
+        Match.of(ignore=("/params/x",) * 1001)

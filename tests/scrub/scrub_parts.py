@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hypothesis import strategies as st
@@ -22,7 +22,7 @@ TOKEN = expand("ghp_<A36>")
 PLAIN = expand("<H32>")  # a key without a form of its own
 RULES = default_rules()
 
-OPEN: dict[str, object] = {
+OPEN: dict[str, Any] = {
     "format": "provtape/1",
     "prefix": "lab.example/alice",
     "nonce": SALT,
@@ -33,7 +33,7 @@ OPEN: dict[str, object] = {
     "previous": None,
     "meta": {},
 }
-RUN: dict[str, object] = {
+RUN: dict[str, Any] = {
     "started": TIME,
     "recorder": "provtape 0",
     "code": None,
@@ -72,14 +72,16 @@ def through(
     return record(the_door.interaction(kind, "0" * 64, scrubbed, findings, response, TIME, 1, {}, SALT))
 
 
-def http(url: str = "https://h/", headers: object = (), body: object = None) -> dict[str, object]:
-    return {"method": "POST", "url": url, "headers": [list(pair) for pair in headers], "body": body}  # type: ignore[attr-defined]
+def http(
+    url: str = "https://h/", headers: Sequence[Sequence[str]] = (), body: object = None
+) -> dict[str, object]:
+    return {"method": "POST", "url": url, "headers": [list(pair) for pair in headers], "body": body}
 
 
 def answer(
-    headers: object = (), body: object = None, chunks: object = None, error: object = None
+    headers: Sequence[Sequence[str]] = (), body: object = None, chunks: object = None, error: object = None
 ) -> dict[str, object]:
-    pairs = [list(pair) for pair in headers]  # type: ignore[attr-defined]
+    pairs = [list(pair) for pair in headers]
     return {
         "ended": "complete",
         "error": error,
@@ -90,13 +92,14 @@ def answer(
     }
 
 
-def body_of(value: object, **names: str) -> str:
+def body_of(value: object) -> str:
     """What becomes of a JSON request body."""
     text = value if isinstance(value, str) else json.dumps(value)
     request, _ = door().request(
         "http", http(headers=[("content-type", "application/json")], body={"text": text})
     )
-    return str(request["body"]["text"])  # type: ignore[index]
+    assert isinstance(request["body"], dict)
+    return str(request["body"]["text"])
 
 
 JSON = st.recursive(

@@ -134,8 +134,8 @@ def test_a_local_literal_reaches_no_record() -> None:
         {"recorder": KEY},
         {"started": KEY},
         {"code": {"uri": None, "commit": KEY, "tree": "b" * 40, "dirty": True}},
-        {"capture": {**RUN["capture"], "routes": {KEY: "https://h/"}}},  # type: ignore[dict-item]
-        {"capture": {**RUN["capture"], "road": KEY}},  # type: ignore[dict-item]
+        {"capture": {**RUN["capture"], "routes": {KEY: "https://h/"}}},
+        {"capture": {**RUN["capture"], "road": KEY}},
     ],
 )
 def test_what_the_format_gives_a_meaning_to_is_refused_and_not_changed(members: dict[str, object]) -> None:

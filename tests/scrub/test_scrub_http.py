@@ -267,7 +267,8 @@ def test_signatures_and_media_stay_whole_and_are_counted() -> None:
     media = "data:image/png;base64," + noise
     value = {"encrypted_content": noise, "image_url": {"url": media}, "signature": expand("AIza<A33>")}
     request, found = door().request("http", http(body={"text": json.dumps(value)}))
-    assert json.loads(request["body"]["text"]) == {**value, "signature": "~REDACTED~google-api-key~"}  # type: ignore[index]
+    assert isinstance(request["body"], dict)
+    assert json.loads(request["body"]["text"]) == {**value, "signature": "~REDACTED~google-api-key~"}
     assert found[:2] == [
         {"rule": "opaque", "where": "/request/body/text#/encrypted_content", "count": len(noise)},
         {"rule": "opaque", "where": "/request/body/text#/image_url/url", "count": len(media)},

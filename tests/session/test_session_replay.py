@@ -214,6 +214,19 @@ def test_many_misses_are_all_counted_and_the_first_explained(tmp_path: Path) -> 
     assert len(caught.value.__notes__) == 20
 
 
+def test_a_miss_is_explained_by_the_record_that_was_due(tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    recorded(path, *(f"question number {number}" for number in range(40)))
+    session = Session.open(path, "replay")
+    for number in range(20):
+        session.ask(Call("m", f"question number {number}"))
+    with pytest.raises(Miss, match="nearest is record 22: your prompt changed") as caught:
+        session.ask(Call("m", "question number twenty"))
+    assert caught.value.__notes__ == ["  /prompt: changed: question number [-20-]{+twenty+}"]
+    with pytest.raises(Missed):
+        session.close()
+
+
 def test_a_miss_in_an_empty_cassette_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "run.jsonl"
     recorded(path)
@@ -441,6 +454,17 @@ def test_a_cassette_that_changes_under_the_session_is_noticed(tmp_path: Path) ->
             file.write(data)
         with pytest.raises(ProvtapeError, match="changed since"):
             session.ask(Call("m", "a"))
+
+
+def test_a_miss_stays_a_miss_when_the_cassette_can_not_be_read_any_more(tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    recorded(path, "a")
+    session = Session.open(path, "replay")
+    path.write_bytes(b"")
+    with pytest.raises(Miss):
+        session.ask(Call("m", "b"))
+    with pytest.raises(Missed, match="1 request missed"):
+        session.close()
 
 
 # The decision

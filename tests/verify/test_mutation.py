@@ -14,7 +14,7 @@ import pytest
 
 import workbench
 from provtape import signing
-from verifiers import both, first
+from verifiers import first, quick
 
 MASKS = (0x01, 0x20, 0x80)
 
@@ -32,7 +32,7 @@ def honest(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def ask(folder: Path) -> object:
-    return first(both(folder / "run.jsonl", "--pubkey", folder / "key.pub"))
+    return first(quick(folder / "run.jsonl", folder / "key.pub"))
 
 
 def mutants(data: bytes) -> Iterator[tuple[str, bytes]]:

@@ -1,13 +1,12 @@
-"""Writing a cassette: one thread, whole lines, one sync for all that wait together (DESIGN 7, spec C8, C9, N8).
+"""Writing a cassette: made, gone on with, sealed, closed (DESIGN 7; spec C8 to C11).
 
-Decides the order of things: link, write, sync, answer the callers, and only then sign a note. Callers, sync and async, wait
-for the same future. What a record says was decided at the door (`Scrubbed`); who may write is decided by the lock.
+Decides how a recording begins and ends, and what is taken in between. Callers, sync and async, wait for the same future of one
+writer thread (`groups`). What a record says was decided at the door (`Scrubbed`); who may write is decided by the lock.
 """
 
 from __future__ import annotations
 
 import atexit
-import queue
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -17,17 +16,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
-from provtape.cassette.disk import because
+from provtape.cassette.groups import Groups
 from provtape.cassette.head import Head, Pace, check_tail
 from provtape.cassette.lock import LockedFile
 from provtape.cassette.notes import Signer
 from provtape.cassette.standing import Standing, beginning, check_rules, take_up
 from provtape.errors import CassetteError, CassetteSealed
 from provtape.format.record import Scrubbed
-
-_GROUP: Final = 16 * 1024 * 1024  # bytes; a group that has as many is written before more is taken
-
-_Waiting = tuple[bytes, Future[int]]
 
 
 class Writer:
@@ -46,14 +41,10 @@ class Writer:
         self.origin = standing.origin
         self.torn = len(standing.torn)
         self._head = head
-        self._queue: queue.SimpleQueue[_Waiting | None] = queue.SimpleQueue()
-        self._door = threading.Lock()  # nothing is queued once `_shut` is set
-        self._shut: CassetteError | None = None
-        self._failure: CassetteError | None = None
+        self._groups = Groups(head)
         self._ending = threading.Lock()
         self._ended = False
         self._seal_only = False
-        self._thread = threading.Thread(target=self._serve, name=f"provtape {self.path.name}", daemon=True)
 
     @classmethod
     def create(
@@ -194,7 +185,7 @@ class Writer:
             raise CassetteError(
                 f"{self.path.name}: opened to be sealed, not to be gone on with", "resume it by a run"
             )
-        return self._hand_over(record.data)
+        return self._groups.hand_over(record.data)
 
     def seal(self, end: Scrubbed) -> None:
         """Append the last record, note it when there is a signer, and close.
@@ -203,7 +194,9 @@ class Writer:
             CassetteError: The record, or one handed over before, or the note could not be written; or as `append`.
         """
         check_tail(end, "end")
-        future = self._hand_over(end.data, CassetteSealed(f"{self.path.name}: sealed: it takes nothing more"))
+        future = self._groups.hand_over(
+            end.data, CassetteSealed(f"{self.path.name}: sealed: it takes nothing more")
+        )
         future.exception()  # wait; `close` raises what went wrong
         self.close()
 
@@ -218,14 +211,9 @@ class Writer:
         with self._ending:
             if self._ended:
                 return
+            self._groups.finish()
             self._ended = True
-            with self._door:
-                self._shut = self._shut or CassetteError(f"{self.path.name}: closed")
-                self._queue.put(None)
-            self._thread.join()
             self._end()
-        if self._failure:
-            raise self._failure
 
     def __enter__(self) -> Self:
         return self
@@ -241,79 +229,17 @@ class Writer:
 
     def _start(self) -> Writer:
         _OPEN.add(self)
-        self._thread.start()
+        self._groups.start()
         return self
 
     def _end(self) -> None:
         try:
             self._head.note()
-        except CassetteError as error:
-            self._failure = self._failure or error
         finally:
             self._head.file.release()
             _OPEN.discard(self)
-
-    def _hand_over(self, tail: bytes, shut: CassetteError | None = None) -> Future[int]:
-        if self._head.file.forked:
-            raise CassetteError(
-                f"{self.path.name}: this process was forked from the one that writes it", "record in that one"
-            )
-        future: Future[int] = Future()
-        future.set_running_or_notify_cancel()  # a record that is on its way can not be called back
-        with self._door:
-            if self._shut:
-                raise type(self._shut)(self._shut.message, self._shut.hint)
-            self._shut = shut
-            self._queue.put((tail, future))
-        return future
-
-    def _serve(self) -> None:
-        """The writer thread: one group after the other."""
-        group: list[_Waiting] = []
-        try:
-            going = True
-            while going:
-                group, going = self._collect()
-                self._write(group)
-                self._head.note_if_due()
-        except Exception as error:  # whatever it is, nobody may wait for ever
-            self._give_up(error, group)
-
-    def _collect(self) -> tuple[list[_Waiting], bool]:
-        """All that waits now, at least one thing; and whether more may come."""
-        group: list[_Waiting] = []
-        item, size = self._queue.get(), 0
-        while item is not None:
-            group.append(item)
-            size += len(item[0])
-            if size >= _GROUP or self._queue.empty():  # nobody else takes anything out
-                return group, True
-            item = self._queue.get()
-        return group, False
-
-    def _write(self, group: list[_Waiting]) -> None:
-        if not group:
-            return
-        first = self._head.commit([tail for tail, _ in group])
-        for seq, (_, future) in enumerate(group, first):
-            future.set_result(seq)
-
-    def _give_up(self, error: Exception, group: list[_Waiting]) -> None:
-        failure = error if isinstance(error, CassetteError) else _unexpected(error, self.path)
-        with self._door:
-            self._shut = self._failure = failure
-        with suppress(queue.Empty):
-            while True:
-                if item := self._queue.get_nowait():
-                    group.append(item)
-        for _, future in group:
-            if not future.done():
-                future.set_exception(failure)
-
-
-def _unexpected(error: Exception, path: Path) -> CassetteError:
-    what = because(error) if isinstance(error, OSError) else type(error).__name__
-    return CassetteError(f"{path.name}: the writer stopped: {what}")
+            if self._groups.failure:
+                raise self._groups.failure
 
 
 _OPEN: Final[set[Writer]] = set()

@@ -105,8 +105,8 @@ def word_difference(recorded: str, asked: str) -> str:
         if tag == "equal":
             parts.append(_shortened(old[i1:i2]))
             continue
-        parts.append(f"[-{''.join(old[i1:i2])}-]" if i2 > i1 else "")
-        parts.append(f"{{+{''.join(new[j1:j2])}+}}" if j2 > j1 else "")
+        parts.append(f"[-{_shortened(old[i1:i2])}-]" if i2 > i1 else "")
+        parts.append(f"{{+{_shortened(new[j1:j2])}+}}" if j2 > j1 else "")
     shown = printable("".join(parts))
     return shown if len(shown) <= MAX_SHOWN else shown[: MAX_SHOWN - 1] + "…"
 

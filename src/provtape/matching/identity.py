@@ -18,6 +18,7 @@ from provtape.format import strict
 from provtape.format.record import Kind
 
 HEADERS: Final = ("anthropic-beta", "anthropic-version", "openai-beta")
+MAX_IGNORED: Final = 1000
 
 _TAG: Final = b"provtape/1 key\n"
 _AUTHORITY: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*://)([^/?#]*)")
@@ -51,8 +52,10 @@ class Match:
         """The rules with their pointers read.
 
         Raises:
-            SessionError: An entry of `ignore` is no pointer to a member; the message names it by number.
+            SessionError: An entry of `ignore` is no pointer to a member (the message names it by number), or there are over 1,000.
         """
+        if len(ignore) > MAX_IGNORED:
+            raise SessionError(f"match.ignore: more than {MAX_IGNORED} entries")
         return cls(headers, ignore, tuple(_segments(number, entry) for number, entry in enumerate(ignore)))
 
     def members(self) -> dict[str, object]:

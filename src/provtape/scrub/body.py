@@ -13,7 +13,6 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from json.decoder import scanstring  # type: ignore[attr-defined]  # typeshed leaves it out; it is json's own, in C
 from typing import Final
 from urllib.parse import unquote_plus
 
@@ -32,6 +31,7 @@ OPAQUE_LENGTH: Final = 64
 
 _DATA_URL: Final = re.compile(r"data:[A-Za-z0-9.+/-]{0,100}(?:;[A-Za-z0-9.=+-]{1,100}){0,4};base64,")
 _BASE64: Final = re.compile(r"[A-Za-z0-9+/_-]*={0,2}")
+_STRINGS: Final = json.JSONDecoder(strict=False)
 _TOKEN: Final = re.compile(r'["{}\[\],:]')
 _ESCAPE: Final = re.compile(
     r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\.|[^\\]+", re.DOTALL
@@ -175,7 +175,7 @@ def leaves(text: str) -> Iterator[Leaf]:
     while (token := _TOKEN.search(text, at)) is not None:
         at, mark = token.end(), token.group()
         if mark == '"':
-            value, end = scanstring(text, at, False)
+            value, end = _STRINGS.raw_decode(text, at - 1)
             if not after_colon and path and not isinstance(path[-1], int):
                 path[-1] = value
                 yield Leaf(at, end - 1, value, tuple(path), True)

@@ -12,12 +12,14 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 from urllib.parse import quote
 
 from provtape.errors import ScrubError
 from provtape.format.placeholder import PLACEHOLDER, placeholder
 from provtape.scrub.matcher import Matcher
+from provtape.scrub.rulefile import Rule
 from provtape.scrub.rules import Rules
 from provtape.scrub.sieve import Sieve
 
@@ -31,6 +33,7 @@ LITERAL_ORDER: Final = (
 )  # where a rule and a literal find the same, the rule names it: other machines have the rule only
 
 _PLACEHOLDER: Final = re.compile(PLACEHOLDER.pattern.encode())
+_USER_NAME: Final = "home-path"
 _CLEAN_LENGTH: Final = 48
 _CLEAN_COUNT: Final = 4096
 
@@ -56,14 +59,7 @@ class Scrubber:
 
     def __init__(self, rules: Rules, literals: Iterable[bytes] = ()) -> None:
         self.rules = rules
-        self._matchers = tuple(Matcher(order, rule) for order, rule in enumerate(rules.rules))
-        self._sieve = Sieve(
-            (keyword, matcher.folded) for matcher in self._matchers for keyword in matcher.keywords
-        )
-        self._by_keyword: dict[str, list[Matcher]] = {}
-        for matcher in self._matchers:
-            for word in matcher.rule.keywords:
-                self._by_keyword.setdefault(word.lower(), []).append(matcher)
+        self._matchers, self._sieve, self._by_keyword = _prepared(rules.rules)
         self._literals: dict[bytes, str] = {}
         self._starts: dict[bytes, set[bytes]] = {}
         self._clean: set[str] = set()
@@ -79,10 +75,10 @@ class Scrubber:
         """Look for a removed value from now on, wherever it stands.
 
         Too short (under 8 bytes) and too long values are not remembered, nor is a plain word such as `required`, which
-        somebody used as a password once and everybody uses as a word.
+        somebody used as a password once and everybody uses as a word, nor a bare user name.
         """
         data = encode(value)
-        word = data.isalpha() and len(data) < PLAIN_WORD
+        word = rule == _USER_NAME or (data.isalpha() and len(data) < PLAIN_WORD)
         if len(data) <= MAX_REMEMBERED and not word and not _PLACEHOLDER.search(data):
             self._add_literal(data, rule)
 
@@ -166,6 +162,18 @@ class Scrubber:
         if len(self._clean) > _CLEAN_COUNT:
             self._clean.clear()
         self._clean.update(text for text in texts if len(text) <= _CLEAN_LENGTH)
+
+
+@lru_cache(maxsize=8)
+def _prepared(rules: tuple[Rule, ...]) -> tuple[tuple[Matcher, ...], Sieve, dict[str, list[Matcher]]]:
+    """What sessions with equal rules share: the rules ready to run, the sieve, and which rules have which keyword."""
+    matchers = tuple(Matcher(order, rule) for order, rule in enumerate(rules))
+    sieve = Sieve((keyword, matcher.folded) for matcher in matchers for keyword in matcher.keywords)
+    by_keyword: dict[str, list[Matcher]] = {}
+    for matcher in matchers:
+        for word in matcher.rule.keywords:
+            by_keyword.setdefault(word.lower(), []).append(matcher)
+    return matchers, sieve, by_keyword
 
 
 def encode(text: str) -> bytes:

@@ -79,16 +79,16 @@ def _first(keyword: str, characters: str) -> int:
 
 def _covered(keywords: set[str]) -> Groups:
     """Group keywords by a piece that several share: the longest of those shared by most, again and again."""
+    shared: dict[str, set[str]] = defaultdict(set)
+    for keyword in keywords:
+        for piece in _pieces(keyword):
+            shared[piece].add(keyword)
     groups: list[tuple[str, tuple[str, ...]]] = []
-    left = set(keywords)
-    while left:
-        shared: dict[str, set[str]] = defaultdict(set)
-        for keyword in left:
-            for piece in _pieces(keyword):
-                shared[piece].add(keyword)
+    while shared:
         piece = max(shared, key=lambda one: (len(shared[one]), len(one), one))
-        groups.append((piece, tuple(sorted(shared[piece]))))
-        left -= shared[piece]
+        taken = shared[piece]
+        groups.append((piece, tuple(sorted(taken))))
+        shared = {one: left for one, holders in shared.items() if (left := holders - taken)}
     return tuple(groups)
 
 

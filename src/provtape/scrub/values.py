@@ -48,10 +48,9 @@ def collect(value: object, texts: list[str], named: Named, depth: int = 1) -> bo
     Raises:
         ScrubError: Deeper than 64, a name that is no string, NaN, or a type that JSON does not have.
     """
-    kind = type(value)
-    if kind is str:
-        texts.append(value)  # type: ignore[arg-type]  # its exact type was just asked for; this is the hot path
-    elif kind in _SCALARS:
+    if type(value) is str:
+        texts.append(value)
+    elif type(value) in _SCALARS:
         pass
     elif isinstance(value, dict):
         return _collect_object(value, texts, named, depth)

@@ -116,12 +116,13 @@ class Recorded:
         return self._index.places(wanted)[-1].seq
 
     def candidates(self, kind: Kind) -> Iterator[Candidate]:
-        """Different requests of one kind from around the record that was served last; bounded in number and bytes."""
+        """Different requests of one kind, those first that stand next to what was served last; bounded in number and bytes."""
         position = sum(1 for place in self._index.interactions() if place.seq <= self._last)
         start = max(0, min(position - WINDOW // 2, self.loaded - WINDOW))
         seen: set[object] = set()
         budget = MAX_COMPARED
-        for place in islice(self._index.interactions(), start, start + WINDOW):
+        window = islice(self._index.interactions(), start, start + WINDOW)
+        for place in sorted(window, key=lambda place: abs(place.seq - self._last - 1)):
             budget -= place.length
             if budget < 0:
                 return

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from provtape.errors import Miss, ProvtapeError, SessionError
 from provtape.format.record import Kind, Object
-from provtape.matching.nearest import nearest
+from provtape.matching.nearest import Nearest, nearest
 from provtape.session import misses
 from provtape.session.asked import Asked
 from provtape.session.decide import MissedRequest, Mode, Serve, UsedUp
@@ -180,13 +180,19 @@ class Turns:
             last = recorded.last_place(key)
             error, missing = misses.used_up(self._name, key, decision.recorded, before + 1, last)
         else:
-            explained = len(self._remembered) < misses.KEPT
-            candidates = recorded.candidates(asked.kind) if explained else iter(())
-            near = nearest(asked.kind, asked.request, candidates, self._reception.match)
+            near = self._nearest(recorded, asked) if len(self._remembered) < misses.KEPT else None
             error, missing = misses.unknown(self._name, asked.kind, asked.keys[0], near, recorded.loaded)
         if len(self._remembered) < misses.KEPT:
             self._remembered.append(missing)
         return error
+
+    def _nearest(self, recorded: Recorded, asked: Asked) -> Nearest | None:
+        """The nearest recorded request; none when the file can not be read any more: the miss stays a miss."""
+        try:
+            candidates = recorded.candidates(asked.kind)
+            return nearest(asked.kind, asked.request, candidates, self._reception.match)
+        except ProvtapeError:
+            return None
 
     def _check_usable(self) -> None:
         if os.getpid() != self._pid:

@@ -33,12 +33,14 @@ class Sources:
     Attributes:
         seen: Kept notes.
         along: Cassettes that are verified along with this one, and so are no subjects like others.
+        named: The name by which the manifest, given in its place, led to the cassette.
     """
 
     manifest: Path | None = None
     checkpoints: Path | None = None
     seen: tuple[Path, ...] = ()
     along: frozenset[str] = frozenset()
+    named: str | None = None
 
 
 NOTHING_ASKED: Final = Question()
@@ -66,8 +68,7 @@ def verify(
         A verdict; what can not be read is the word ERROR, never an exception.
     """
     try:
-        head = _head(path)
-        if envelope.looks_like(head):
+        if sources.named is None and envelope.looks_like(_head(path)):
             return _whole(path, question, sources, workers, progress)
         return _one(path, question, sources, workers, progress)
     except ProvtapeError as error:
@@ -91,7 +92,7 @@ def _one(
         sources.checkpoints or files.beside(path, files.CHECKPOINTS), manifest, sources.seen
     )
     found = scan(path, _sizes(evidence), workers=workers, progress=progress)
-    case = Case(path.name, found, evidence, question, {}, sources.along)
+    case = Case(path.name, found, evidence, question, {}, sources.along, sources.named)
     subjects = _supplied(case, manifest.parent) if manifest and not question.only else {}
     return check(replace(case, subjects=subjects))
 
@@ -135,7 +136,9 @@ def _named(
     if not files.is_below(manifest.parent, subject.name):
         message = f"{subject.name} is bound by the manifest and is not here"
         return decide([Finding("subject.missing", message, "put it beside the manifest")])
-    return verify(cassette, question, sources, workers=workers, progress=progress)
+    return verify(
+        cassette, question, replace(sources, named=subject.name), workers=workers, progress=progress
+    )
 
 
 def _joined(verdicts: Sequence[Verdict]) -> Verdict:

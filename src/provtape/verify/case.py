@@ -58,6 +58,7 @@ class Case:
         name: File name, for the report.
         subjects: For every bound file but the cassette: its digest as found, or None if it was not supplied.
         along: Names of cassettes verified along with this one, which are no subjects like others.
+        named: The name under which the manifest led to this cassette, if it was given in the cassette's place.
     """
 
     name: str
@@ -66,12 +67,14 @@ class Case:
     question: Question
     subjects: Mapping[str, str | None]
     along: frozenset[str] = frozenset()
+    named: str | None = None
 
     @property
     def entry(self) -> Entry | None:
-        """The manifest's entry for this cassette, found by its origin."""
-        origin = self.scan.tally.origin
-        return self.evidence.manifest.entry(origin) if self.evidence.manifest and origin else None
+        """The manifest's entry for this cassette, found by its origin; it must be the one that led here (M10)."""
+        origin, manifest = self.scan.tally.origin, self.evidence.manifest
+        entry = manifest.entry(origin) if manifest and origin else None
+        return entry if entry and self.named in (None, entry.name) else None
 
     @property
     def statements(self) -> tuple[Checkpoint, ...]:

@@ -110,7 +110,7 @@ def _bound(case: Case, entry: Entry) -> Iterator[Finding]:
     if entry.scrub != case.scrub:
         message = "the manifest names other scrubbing rules than record 0"
         yield Finding("manifest.scrub", message, _AS_PUBLISHED, 0, 0)
-    if tally.runs and entry.code != tally.runs[-1].code:
+    if tally.runs and entry.records == tally.records and entry.code != tally.runs[-1].code:
         message = "the manifest names other code than the last run"
         yield Finding("manifest.code", message, _AS_PUBLISHED, tally.runs[-1].record)
     whole = entry.records == tally.records and not case.scan.tail and not tally.withheld
