@@ -76,9 +76,9 @@ def moved() -> list[Case]:
         ),
         Case(
             "insert/concatenated",
-            "another run's file after this one's end: numbers, links, the code of the last run, the length",
+            "another run's file after this one's end: numbers, links, the length",
             kept(run.file + other().file, run),
-            ("record.seq", "chain.prev", "manifest.code", "record.after-end", "manifest.append"),
+            ("record.seq", "chain.prev", "record.after-end", "manifest.append"),
             6,
             "insert",
         ),

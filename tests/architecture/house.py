@@ -55,7 +55,7 @@ class Source:
                 yield from (Import(alias.name, node.lineno) for alias in node.names)
             elif isinstance(node, ast.ImportFrom):
                 yield from self._imported_from(node)
-            elif isinstance(node, ast.Call) and _called(node) in ("import_module", "__import__"):
+            elif isinstance(node, ast.Call) and called(node) in ("import_module", "__import__"):
                 yield from _by_name(node)
 
     def _imported_from(self, node: ast.ImportFrom) -> Iterator[Import]:
@@ -69,7 +69,7 @@ class Source:
         """The last name of everything called, and its line."""
         for node in ast.walk(self.tree):
             if isinstance(node, ast.Call):
-                yield _called(node), node.lineno
+                yield called(node), node.lineno
 
 
 def room(module: str) -> str:
@@ -98,7 +98,8 @@ def _parsed(path: Path) -> ast.Module:
     return ast.parse(path.read_text("utf-8"), str(path))
 
 
-def _called(node: ast.Call) -> str:
+def called(node: ast.Call) -> str:
+    """The last name of what is called."""
     if isinstance(node.func, ast.Name):
         return node.func.id
     return node.func.attr if isinstance(node.func, ast.Attribute) else ""

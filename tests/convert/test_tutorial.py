@@ -4,15 +4,26 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from provtape.convert import tutorial
 from provtape.convert.tutorial import Entry, Torn, import_file, looks_like, read
-from provtape.errors import CassetteExists, ConvertError, Exhausted, InputError, Miss, Missed, SessionError
+from provtape.errors import (
+    CassetteExists,
+    ConvertError,
+    Exhausted,
+    InputError,
+    LimitError,
+    Miss,
+    Missed,
+    SessionError,
+)
 from provtape.format.strict import Number
 from provtape.session import Call, Session
 from provtape.verify import verify
@@ -151,6 +162,7 @@ def test_secrets_in_imported_answers_are_scrubbed(tmp_path: Path) -> None:
     assert secret.encode() not in (tmp_path / "run.jsonl").read_bytes()
 
 
+@settings(deadline=None)
 @given(
     st.lists(
         st.tuples(
@@ -249,6 +261,13 @@ def test_a_file_of_one_torn_line_holds_nothing(source: Path, tmp_path: Path) -> 
         import_file(source, tmp_path / "run.jsonl")
 
 
+def test_a_line_without_end_is_a_readers_limit(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tutorial, "MAX_LINE", 300)
+    source.write_bytes(lines(source)[0] + b"{" * 301)
+    with pytest.raises(LimitError, match="line 2: more than"):
+        list(read(source))
+
+
 def test_a_windows_line_end_is_no_part_of_the_hash(source: Path) -> None:
     source.write_bytes(source.read_bytes().replace(b"\n", b"\r\n"))
     assert len(entries(source)) == 4
@@ -267,6 +286,10 @@ def test_an_import_overwrites_nothing(source: Path, tmp_path: Path) -> None:
         import_file(source, tmp_path / "run.jsonl")
     with pytest.raises(InputError):
         import_file(tmp_path / "nothing", tmp_path / "other.jsonl")
+    os.mkfifo(tmp_path / "pipe")
+    for name in ("pipe", "", "no\0name"):
+        with pytest.raises(InputError):
+            import_file(tmp_path / name, tmp_path / "other.jsonl")
     assert not (tmp_path / "other.jsonl").exists()
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from provtape.format.strict import Number
@@ -74,6 +74,7 @@ def test_words_are_shown_with_their_surroundings() -> None:
     assert word_difference("same", "same and more") == "same{+ and more+}"
 
 
+@settings(deadline=None)
 @given(st.text(max_size=400), st.text(max_size=400))
 def test_a_word_difference_is_short_and_printable(one: str, other: str) -> None:
     shown = word_difference(one, other)

@@ -7,7 +7,7 @@ import hashlib
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from provtape.errors import FormatError, SessionError
@@ -70,6 +70,7 @@ def test_keys_made_by_somebody_else_come_out() -> None:
     assert key("http", chat) == "9ee0b20e5e0aa65287e5e722e9ba1b99e070eb6deea547677fb655444410d02e"
 
 
+@settings(deadline=None)
 @given(values)
 def test_the_key_is_the_digest_of_the_sorted_text(prompt: object) -> None:
     text = json.dumps(
@@ -78,11 +79,13 @@ def test_the_key_is_the_digest_of_the_sorted_text(prompt: object) -> None:
     assert key("llm", llm(prompt)) == hashlib.sha256(b"provtape/1 key\n" + text.encode()).hexdigest()
 
 
+@settings(deadline=None)
 @given(values)
 def test_the_order_of_names_changes_no_key(prompt: object) -> None:
     assert key("llm", llm(prompt)) == key("llm", backwards(llm(prompt)))
 
 
+@settings(deadline=None)
 @given(values, values)
 def test_different_values_have_different_keys(first: object, second: object) -> None:
     same = json.dumps(first, sort_keys=True) == json.dumps(second, sort_keys=True)

@@ -128,7 +128,7 @@ def test_never_recorded_and_used_up_are_two_errors(tmp_path: Path) -> None:
     with pytest.raises(Miss) as caught:
         session.ask(Call("m", "pong"))
     assert not isinstance(caught.value, Exhausted)
-    assert "nearest is record 2: your prompt changed, not the model (/prompt)" in caught.value.message
+    assert "nearest is record 3: your prompt changed, not the model (/prompt)" in caught.value.message
     assert "\n" not in caught.value.message
     assert caught.value.__notes__ == ["  /prompt: changed: [-ping-]{+pong+}"]
     with pytest.raises(Missed, match="2 requests missed"):

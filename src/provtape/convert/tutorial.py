@@ -10,22 +10,25 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
+import stat
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Unpack, cast
+from typing import BinaryIO, Final, Unpack, cast
 
-from provtape.cassette.reader import lines, open_regular
-from provtape.errors import ConvertError, FormatError
+from provtape.errors import ConvertError, FormatError, InputError, LimitError
 from provtape.format import strict
+from provtape.format.chain import MAX_RECORD
 from provtape.session import Session
 from provtape.session.start import Recording
 from provtape.session.tutorial import KEY, tutorial_request
 
 GENESIS: Final = "genesis"
+MAX_LINE: Final = MAX_RECORD
 
 _NAMES: Final = frozenset(("prev", "key", "output", "meta", "ts", "hash"))
 _TELLING: Final = frozenset(("prev", "key", "output", "hash"))
@@ -111,8 +114,10 @@ def read(path: Path) -> Iterator[Entry | Torn]:
         LimitError: A line of more than 256 MiB.
     """
     last: str | None = None
-    with open_regular(path) as file:
-        for number, (_, line) in enumerate(lines(file), 1):
+    with _opened(path) as file:
+        for number, line in enumerate(iter(lambda: file.readline(MAX_LINE + 1), b""), 1):
+            if len(line) > MAX_LINE:
+                raise LimitError(f"line {number}: more than {MAX_LINE >> 20} MiB")
             if not line.endswith(b"\n") and not _is_json(line):
                 if last is None:
                     raise _wrong(number, "cut off, and it is the only one: there is nothing to import")
@@ -159,6 +164,19 @@ def import_file(source: Path, target: Path, **recording: Unpack[Recording]) -> R
         for future in pending:
             future.result()
     return Report(answers, chains, torn, (*_NOT_COVERED, _RESTARTED) if chains > 1 else _NOT_COVERED)
+
+
+def _opened(path: Path) -> BinaryIO:
+    """The file, if it is a regular one; a pipe that never answers is not waited for."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    except (OSError, ValueError) as error:
+        reason = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else "no file name"
+        raise InputError(f"{path.name}: {reason.lower()}") from None
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise InputError(f"{path.name}: not a regular file")
+    return os.fdopen(descriptor, "rb")
 
 
 def _append(session: Session, entry: Entry) -> Future[int]:

@@ -14,6 +14,7 @@ from provtape.format.keys import PublicKey
 from provtape.format.manifest import Entry, Manifest, Subject
 from provtape.format.record import Object
 from provtape.format.verdict import Finding
+from provtape.verify.signatures import Signed, judge
 from provtape.verify.walk import Scan
 
 
@@ -77,10 +78,18 @@ class Case:
         return entry if entry and self.named in (None, entry.name) else None
 
     @property
+    def notes(self) -> tuple[Checkpoint, ...]:
+        """All notes: the checkpoint file's and the kept ones."""
+        return (*(self.evidence.notes or ()), *self.evidence.kept)
+
+    def signatures(self) -> tuple[Signed, ...]:
+        """What each named key has signed, in the order of the keys."""
+        return tuple(judge(key, self.notes, self.evidence.envelopes or ()) for key in self.question.keys)
+
+    @property
     def statements(self) -> tuple[Checkpoint, ...]:
         """The notes, kept ones included, that speak of this cassette's origin."""
-        notes = (*(self.evidence.notes or ()), *self.evidence.kept)
-        return tuple(note for note in notes if note.origin == self.scan.tally.origin)
+        return tuple(note for note in self.notes if note.origin == self.scan.tally.origin)
 
     def holds(self, records: int, root: bytes) -> bool:
         """Whether `root` is root(records) of this cassette."""
@@ -113,15 +122,10 @@ class Case:
             else:
                 yield subject.name, "same" if found == subject.sha256 else "wrong"
 
-    def signed(self, key: PublicKey) -> Iterator[tuple[int, bytes]]:
-        """What this key states of the cassette's origin, number and root, in lines that verify."""
-        for note in self.statements:
-            if any(line.counts_for(key) and line.verifies(key, note.note.text) for line in note.note.lines):
+    def stated(self, signed: Signed) -> Iterator[tuple[int, bytes]]:
+        """What a key states of this cassette, number and root, in lines that verify."""
+        for note in signed.notes:
+            if note.origin == self.scan.tally.origin:
                 yield note.records, note.root
-        if self.entry and self.signs_manifest(key):
+        if self.entry and signed.manifest:
             yield self.entry.records, bytes.fromhex(self.entry.root)
-
-    def signs_manifest(self, key: PublicKey) -> bool:
-        """Whether a line of the manifest is this key's and verifies."""
-        lines = self.evidence.envelopes or ()
-        return any(line.keyid == key.fingerprint and line.verifies(key) for line in lines)

@@ -13,6 +13,7 @@ from provtape.format.manifest import Entry
 from provtape.format.verdict import Finding, Verdict, decide
 from provtape.verify.case import Case
 from provtape.verify.facts import facts
+from provtape.verify.signatures import Signed
 
 _AS_PUBLISHED = "take cassette and evidence as published, from one run"
 
@@ -20,19 +21,12 @@ _AS_PUBLISHED = "take cassette and evidence as published, from one run"
 def check(case: Case) -> Verdict:
     """The verdict on one cassette (spec V1 to V8)."""
     findings = [*case.scan.findings, *case.evidence.findings]
-    for part in (
-        _content,
-        _manifest,
-        _subjects,
-        _forks,
-        _roots,
-        _signatures,
-        _expectations,
-        _trust,
-        _open_ends,
-    ):
+    for part in (_content, _manifest, _subjects, _roots, _expectations, _trust, _open_ends):
         findings += part(case)
-    return decide(findings, facts(case))
+    signatures = case.signatures()
+    findings += _forks(case, signatures)
+    findings += _signatures(signatures)
+    return decide(findings, facts(case, signatures))
 
 
 def _content(case: Case) -> Iterator[Finding]:
@@ -40,8 +34,7 @@ def _content(case: Case) -> Iterator[Finding]:
     tally, tail = case.scan.tally, case.scan.tail
     if tally.origin is None:
         return
-    notes = (*(case.evidence.notes or ()), *case.evidence.kept)
-    if any(note.origin != tally.origin for note in notes):
+    if any(note.origin != tally.origin for note in case.notes):
         yield Finding("checkpoint.origin", "a checkpoint is of another cassette", _AS_PUBLISHED)
     numbers = [note.records for note in case.statements]
     entry = case.entry
@@ -135,15 +128,15 @@ def _subjects(case: Case) -> Iterator[Finding]:
             )
 
 
-def _forks(case: Case) -> Iterator[Finding]:
+def _forks(case: Case, signatures: Sequence[Signed]) -> Iterator[Finding]:
     """Two roots by named keys for one number of records."""
     roots: dict[int, set[bytes]] = {}
-    for key in case.question.keys:
-        for records, root in case.signed(key):
+    for signed in signatures:
+        for records, root in case.stated(signed):
             roots.setdefault(records, set()).add(root)
     forked = sorted(records for records, stated in roots.items() if len(stated) > 1)
     if forked:
-        message = f"a named key signed two histories of {forked[0]} records"
+        message = f"named keys signed two histories of {forked[0]} records"
         yield Finding("evidence.fork", message, "ask the author which one is theirs, and keep both")
 
 
@@ -170,32 +163,21 @@ def _changed(code: str, what: str, bad: int, good: Sequence[int]) -> Finding:
     )
 
 
-def _signatures(case: Case) -> Iterator[Finding]:
-    """Lines that claim a named key (N6, N7, M5)."""
-    notes = (*(case.evidence.notes or ()), *case.evidence.kept)
-    lines = [(line, note.note.text) for note in notes for line in note.note.lines]
-    envelopes = case.evidence.envelopes or ()
-    for key in case.question.keys:
-        if any(line.counts_for(key) and not line.verifies(key, text) for line, text in lines):
-            yield Finding(
-                "checkpoint.signature",
-                "a checkpoint claims a named key, and its signature does not hold",
-                _AS_PUBLISHED,
-            )
-        if any(line.is_renamed(key, text) for line, text in lines):
-            yield Finding(
-                "checkpoint.id", "a signature by a named key stands under another name or id", _AS_PUBLISHED
-            )
-        if any(line.keyid == key.fingerprint and not line.verifies(key) for line in envelopes):
-            yield Finding(
-                "manifest.signature",
-                "the manifest claims a named key, and its signature does not hold",
-                _AS_PUBLISHED,
-            )
-        if any(line.keyid != key.fingerprint and line.verifies(key) for line in envelopes):
-            yield Finding(
-                "manifest.id", "a signature by a named key stands under another keyid", _AS_PUBLISHED
-            )
+def _signatures(signatures: Sequence[Signed]) -> Iterator[Finding]:
+    """Lines that claim a named key, or were its (N6, N7, M5)."""
+    for signed in signatures:
+        if signed.forged_note:
+            message = "a checkpoint claims a named key, and its signature does not hold"
+            yield Finding("checkpoint.signature", message, _AS_PUBLISHED)
+        if signed.renamed_note:
+            message = "a signature by a named key stands under another name or id"
+            yield Finding("checkpoint.id", message, _AS_PUBLISHED)
+        if signed.forged_manifest:
+            message = "the manifest claims a named key, and its signature does not hold"
+            yield Finding("manifest.signature", message, _AS_PUBLISHED)
+        if signed.renamed_manifest:
+            message = "a signature by a named key stands under another keyid"
+            yield Finding("manifest.id", message, _AS_PUBLISHED)
 
 
 def _expectations(case: Case) -> Iterator[Finding]:

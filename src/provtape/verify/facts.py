@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from provtape.format.keys import PublicKey
 from provtape.format.record import Object
 from provtape.verify.case import Case
+from provtape.verify.signatures import Signed
 
 
-def facts(case: Case) -> dict[str, object]:
-    """The `facts` of a report about one cassette."""
+def facts(case: Case, signatures: Sequence[Signed]) -> dict[str, object]:
+    """The `facts` of a report about one cassette; `signatures` in the order of the named keys."""
     subjects = [{"name": name, "state": state} for name, state in case.states()]
-    return {"cassettes": [_cassette(case)], "subjects": subjects}
+    return {"cassettes": [_cassette(case, signatures)], "subjects": subjects}
 
 
-def _cassette(case: Case) -> dict[str, object]:
+def _cassette(case: Case, signatures: Sequence[Signed]) -> dict[str, object]:
     tally = case.scan.tally
     match = tally.opening["match"] if tally.opening else None
     return {
@@ -28,7 +31,7 @@ def _cassette(case: Case) -> dict[str, object]:
         "scrub": case.scrub,
         "ignore": match["ignore"] if isinstance(match, dict) else [],
         "runs": [_run(run.record, run.interactions, run.members) for run in tally.runs],
-        "covers": [_covers(case, key) for key in case.question.keys],
+        "covers": [_covers(case, *row) for row in zip(case.question.keys, signatures, strict=True)],
         "strangers": _strangers(case),
     }
 
@@ -45,15 +48,15 @@ def _run(record: int, interactions: int, members: Object) -> dict[str, object]:
     }
 
 
-def _covers(case: Case, key: PublicKey) -> dict[str, object]:
-    covered = [records for records, root in case.signed(key) if case.holds(records, root)]
+def _covers(case: Case, key: PublicKey, signed: Signed) -> dict[str, object]:
+    covered = [records for records, root in case.stated(signed) if case.holds(records, root)]
     entry = case.entry
-    signed = entry is not None and case.holds(entry.records, bytes.fromhex(entry.root))
+    agrees = entry is not None and case.holds(entry.records, bytes.fromhex(entry.root))
     return {
         "name": key.name,
         "fingerprint": key.fingerprint,
         "records": max(covered, default=0),
-        "manifest": signed and case.signs_manifest(key),
+        "manifest": agrees and signed.manifest,
     }
 
 
