@@ -2,10 +2,9 @@
 
     python -I verifier.py run.jsonl --pubkey 'lab.example/alice+0769061f+AQOh...'
 
-Checks what `spec/` says, under its numbers: the records (C1 to C22), the signed notes in `run.jsonl.ckpt` (N1 to N9), the
-signed manifest `run.jsonl.intoto.jsonl` and the files it binds (M1 to M13), your keys (K1 to K6), and the way from findings
-to one word (V1 to V9): VERIFIED (exit 0), FAILED (1), ERROR (2), UNVERIFIED (3). A manifest in place of the cassette
-verifies all that it names.
+Checks what `spec/` says, under its numbers: the records (C1 to C22), the signed notes in `run.jsonl.ckpt` (N1 to N9), the signed
+manifest `run.jsonl.intoto.jsonl` and the files it binds (M1 to M13), your keys (K1 to K6), and the way from findings to one word
+(V1 to V9): VERIFIED (exit 0), FAILED (1), ERROR (2), UNVERIFIED (3). A manifest in place of the cassette verifies all it names.
 
 Does not check, because no file can show it: that a model gave the answers (the key holder can invent, record again and sign
 again; only somebody who saw an earlier note narrows that); that this is the run you mean (another run by the same key is
@@ -35,6 +34,7 @@ import stat
 import unicodedata
 from array import array
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, BinaryIO, Final
@@ -43,7 +43,6 @@ RECORD_LIMIT: Final = 256 << 20  # C5
 EVIDENCE_LIMIT: Final = 64 << 20  # N1, M1
 OWN_MAX: Final = 2**53 - 1
 PREFIX: Final = r"[a-z0-9.-]+(?:/[A-Za-z0-9._~-]+)*"  # N3
-Options = argparse.Namespace
 LIMITS: Final = "limits: a signer can invent responses or record again; another run by the same key verifies; times are claims"
 
 # ---- V1 to V3. The findings, in order: class, attack, codes, message, hint ----
@@ -92,7 +91,6 @@ RULES: Final = {code: row for row in ROWS for code in row[2].split()}
 GROUPS: Final = {"ERROR": "E", "FAILED": "F", "UNVERIFIED": "U", "VERIFIED": ""}
 EXITS: Final = {"FAILED": 1, "ERROR": 2, "UNVERIFIED": 3, "VERIFIED": 0}  # V2: order of several cassettes
 
-
 class Findings(dict[str, dict[str, Any]]):
     """What was found, at most once for each code (V1, V3)."""
 
@@ -107,7 +105,6 @@ class Findings(dict[str, dict[str, Any]]):
         """V2: the first word that applies."""
         groups = {RULES[code][0] for code in self} | {""}
         return next(word for word, group in GROUPS.items() if group in groups)
-
 
 # ---- K1 to K6 ----
 
@@ -124,12 +121,10 @@ SPELLINGS: Final = (  # K2, and what stands before the 32 bytes
     (r"ssh-ed25519 +(?P<key>[A-Za-z0-9+/]+=*)(?:[ \t][^\n]*)?", b"\0\0\0\x0bssh-ed25519\0\0\0\x20"),
 )
 
-
 def is_strict_point(point: bytes) -> bool:
     """K4: y is reduced and not that of a point of small order."""
     y = int.from_bytes(point, "little") & (2**255 - 1)
     return len(point) == 32 and y < P and y not in SMALL_ORDER
-
 
 def verify_signature(public: bytes, signature: bytes, message: bytes) -> bool:
     """K3: whether `signature` (64 bytes) by `public` (32 bytes) holds over `message`."""
@@ -146,7 +141,6 @@ def verify_signature(public: bytes, signature: bytes, message: bytes) -> bool:
         return False
     return True
 
-
 def unbase64(text: str) -> bytes:
     """Canonical base64 (spec/README) decoded; nothing if it is not."""
     try:
@@ -155,11 +149,9 @@ def unbase64(text: str) -> bytes:
         return b""
     return data if base64.b64encode(data).decode() == text else b""
 
-
 def note_id(name: str, public: bytes) -> bytes:
     """N5: the four bytes that stand before a signature in a note."""
     return hashlib.sha256(name.encode() + b"\n\x01" + public).digest()[:4]
-
 
 @dataclass(frozen=True, slots=True)
 class Key:
@@ -168,7 +160,6 @@ class Key:
     name: str | None
     public: bytes
     fingerprint: str
-
 
 def read_key(text: str, is_file: bool = False) -> Key | None:
     """K2, K5: a key from its text or its file, None if refused. What looks like a key is never taken for a path."""
@@ -185,11 +176,16 @@ def read_key(text: str, is_file: bool = False) -> Key | None:
     data = load(text, Findings())
     return read_key(data.decode(), True) if data and len(data) < 4096 and data.isascii() else None
 
+def warn_of_key(key: Key, text: str, cassette: str) -> None:
+    """K6: say on stderr that a key came from a file in the folder of the cassette, where a forger may have put it."""
+    folder = os.path.join(os.path.dirname(os.path.realpath(cassette)), "")
+    if os.path.isfile(text) and os.path.realpath(text).startswith(folder) and sys.stderr:
+        with suppress(OSError):
+            sys.stderr.write(f"a key lies beside the cassette: compare {key.fingerprint} with the author's fingerprint\n")
 
 # ---- C6 and C7 ----
 
 STRING: Final = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"')
-
 
 def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """An object whose names are unique."""
@@ -197,18 +193,13 @@ def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         raise ValueError
     return dict(pairs)
 
-
 def number(token: str) -> int | bytes:
     """An own number converted; any other integer stays its token, as bytes."""
     return int(token) if re.fullmatch("0|[1-9][0-9]{0,15}", token) else token.encode("ascii")
 
-
 encode: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode
 FAST: Final = json.JSONDecoder(parse_constant=int)  # int("NaN") raises ValueError, as every refusal here
-EXACT: Final = json.JSONDecoder(
-    parse_constant=int, parse_int=number, parse_float=str.encode, object_pairs_hook=unique
-)
-
+EXACT: Final = json.JSONDecoder(parse_constant=int, parse_int=number, parse_float=str.encode, object_pairs_hook=unique)
 
 def is_shallow(data: bytes) -> bool:
     """C6: at most 64 containers deep. Strings are cut out, then 64 times all innermost pairs."""
@@ -218,23 +209,19 @@ def is_shallow(data: bytes) -> bool:
         pairs = pairs.replace(b"[]", b"")
     return not pairs
 
-
 def read_json(data: bytes) -> tuple[Any, bool]:
     """The value of a JSON text (ValueError where C6 is broken), and whether it is the one spelling (C7)."""
     text = data.decode()
     if data.count(b"[") + data.count(b"{") > 64 and not is_shallow(data):
         raise ValueError
-    try:
+    with suppress(ValueError):  # a syntax error, or an integer too long to convert: the exact reader tells which
         value = FAST.decode(text)
         if encode(value) == text:  # so names were unique, no surrogate was alone and no number changed
             return value, True
-    except ValueError:
-        pass  # a syntax error, or an integer too long to convert: the exact reader tells which
     value, tokens = EXACT.decode(text), STRING.findall(text)
     strings = [FAST.decode(token) for token in tokens]
     "".join(strings).encode()  # ValueError for a lone surrogate that was written as an escape
     return value, not re.search("[ \t\r\n]", STRING.sub("", text)) and list(map(encode, strings)) == tokens
-
 
 # ---- C13 to C21, M6 to M8. The members of everything: `?` may be null, `[]` array of ----
 
@@ -295,11 +282,9 @@ LEAVES: Final[dict[str, Callable[[Any], bool]]] = {
     "body": lambda value: body_size(value) > 0,
 }
 
-
 def is_pair(value: Any, kind: type) -> bool:
     """An array of two."""
     return isinstance(value, list) and [type(part) for part in value] == [kind, kind]
-
 
 def body_size(body: Any) -> int:
     """C18: how many bytes a body stands for; 0 if it is none, or not the one spelling of its bytes."""
@@ -309,7 +294,6 @@ def body_size(body: Any) -> int:
             is_utf8 = data.decode(errors="replace").encode() == data
             return len(data) if is_utf8 == (kind == "text") else 0
     return 0
-
 
 @cache
 def check(kind: str) -> Callable[[Any], bool]:
@@ -331,14 +315,12 @@ def check(kind: str) -> Callable[[Any], bool]:
 
     return has_shape
 
-
 def has_members(kind: str, record: Any) -> bool:
     """C13 to C20: whether a record has the members of its type."""
     if not check(kind)(record):
         return False
     if kind == "open":
-        scrub: dict[str, str] = record["scrub"]
-        return hashlib.sha256(scrub["rules"].encode()).hexdigest() == scrub["sha256"]
+        return bool(hashlib.sha256(record["scrub"]["rules"].encode()).hexdigest() == record["scrub"]["sha256"])
     if kind != "interaction":
         return True
     kind, answer = record["kind"], record["response"]
@@ -349,39 +331,41 @@ def has_members(kind: str, record: Any) -> bool:
     sizes = answer["chunks"] if kind == "http" else None  # C19
     return sizes is None or sum(size for size, _ in sizes) == body_size(answer["body"])
 
+def is_statement(value: Any) -> bool:
+    """M6 to M9: whether a payload is a statement of ours."""
+    if not check("statement")(value):
+        return False
+    names, cassettes = [subject["name"] for subject in value["subject"]], value["predicate"]["cassettes"]
+    first, origins = [entry["name"] for entry in cassettes], {entry["origin"] for entry in cassettes}
+    once = len({name.lower() for name in names}) == len(names) and len(origins) == len(first) > 0
+    return once and first == names[: len(first)]
 
 # ---- files and the tree: C8, M13 ----
-
 
 def open_regular(path: str, folder: int | None = None, flags: int = 0) -> BinaryIO:
     """Open a regular file to read, never waiting for one that is none (a pipe). Raises OSError, ValueError."""
     flags |= os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-    stream = os.fdopen(os.open(path, flags, dir_fd=folder), "rb", buffering=1 << 20)
-    if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
-        stream.close()
+    handle = os.open(path, flags, dir_fd=folder)
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
         raise OSError
-    return stream
+    return os.fdopen(handle, "rb", buffering=1 << 20)
 
-
-def open_below(folder: str, name: str) -> BinaryIO | None:
-    """M13: a regular file below a folder, no link followed on the way; None if there is none."""
+def open_below(folder: str, name: str) -> BinaryIO:
+    """M13: a regular file below a folder, no link followed on the way. Raises OSError."""
     *parents, last = name.split("/")
     handles, nofollow = [], getattr(os, "O_NOFOLLOW", 0)
+    if os.open not in os.supports_dir_fd or not nofollow:
+        steps = [os.path.join(folder, *parents[:n], part) for n, part in enumerate([*parents, last])]
+        return open_regular("" if any(map(os.path.islink, steps)) else steps[-1])
     try:
-        if os.open not in os.supports_dir_fd or not nofollow:
-            steps = [os.path.join(folder, *parents[:n]) for n in range(1, len(parents) + 1)]
-            path = os.path.join(folder, name)
-            return None if any(map(os.path.islink, [*steps, path])) else open_regular(path)
         handles.append(os.open(folder or ".", os.O_RDONLY | os.O_DIRECTORY))
         for part in parents:
             handles.append(os.open(part, os.O_RDONLY | os.O_DIRECTORY | nofollow, dir_fd=handles[-1]))
         return open_regular(last, handles[-1], nofollow)
-    except OSError:
-        return None
     finally:
         for handle in handles:
             os.close(handle)
-
 
 def load(path: str, found: Findings, named: bool = True) -> bytes | None:
     """A file of evidence; None if it can not be had, which is an error unless it was neither named nor there."""
@@ -393,7 +377,6 @@ def load(path: str, found: Findings, named: bool = True) -> bytes | None:
         return None
     found.when(len(data) > EVIDENCE_LIMIT, "input.limit", detail=f": {path}")
     return data if len(data) <= EVIDENCE_LIMIT else None
-
 
 def roots(leaves: bytearray, sizes: set[int]) -> dict[int, str]:
     """C8: root(n) in hex for each of `sizes` that there is, in one sweep (RFC 6962 section 2.1)."""
@@ -410,7 +393,6 @@ def roots(leaves: bytearray, sizes: set[int]) -> dict[int, str]:
             found[size] = node.hex()
     return found
 
-
 # ---- evidence: N1 to N5, N9, M1 to M9 ----
 
 BEGUN: Final = rb"([1-9]\d{0,15})\n([A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=)\n"
@@ -423,7 +405,6 @@ LINE: Final = re.compile(
     rb'"signatures":\[\{"keyid":"([0-9a-f]{64})","sig":"([A-Za-z0-9+/]{86}==)"\}\]\}\n'
 )
 
-
 @dataclass(frozen=True, slots=True)
 class Note:
     """A note; `text` is what was signed, `lines` are name, key id and signature."""
@@ -433,7 +414,6 @@ class Note:
     root: str
     text: bytes
     lines: list[tuple[str, bytes, bytes]]
-
 
 def read_notes(data: bytes) -> tuple[list[Note], int]:
     """N1 to N5: the notes at the beginning, and how many bytes they take."""
@@ -449,37 +429,34 @@ def read_notes(data: bytes) -> tuple[list[Note], int]:
         at = note.end()
     return notes, at
 
-
 def is_torn_note(rest: bytes, origin: str, after_note: bool) -> bool:
     """N9: whether bytes are the beginning of a note that was cut."""
     line = f"{origin}\n".encode()
     if after_note and rest.startswith(b"\xe2") and b"\n" not in rest:
         return True
     if not origin or not rest.startswith(line):
-        return bool(origin and rest) and line.startswith(rest)
+        return bool(origin) and line.startswith(rest)
     begun = re.fullmatch(rb"(?:([1-9]\d{0,15})\n|%b\n?)?" % BEGUN, rest[len(line) : rest.rfind(b"\n") + 1])
     return begun is not None and int(begun[1] or begun[2] or 1) <= OWN_MAX
 
-
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What a manifest says (`statement` is None if it is malformed), and which named keys say so."""
+    """What a manifest says (None if malformed), which of the named keys say so, and how many lines are by others."""
 
     statement: Any
-    named: bool
     by: set[int]
     strangers: int
-
+    is_strange: bool
 
 def read_manifest(data: bytes, keys: list[Key], found: Findings) -> Manifest:
     """M1 to M9."""
-    lines = [(unbase64(p.decode()), i.decode(), unbase64(s.decode())) for p, i, s in LINE.findall(data)]
-    good = len({line[0] for line in lines}) == 1 and len({line[1] for line in lines}) == len(lines)  # M2
-    good &= sum(len(line[0]) for line in LINE.finditer(data)) == len(data) and all(line[2] for line in lines)
-    try:
-        statement, spelled = read_json(lines[0][0]) if good else (None, False)
-    except ValueError:
-        statement, spelled = None, False
+    matches = list(LINE.finditer(data))
+    lines = [(unbase64(m[1].decode()), m[2].decode(), unbase64(m[3].decode())) for m in matches]
+    good = sum(len(match[0]) for match in matches) == len(data) and all(line[0] and line[2] for line in lines)  # M1
+    good &= len({line[0] for line in lines}) == 1 and len({line[1] for line in lines}) == len(lines)  # M2
+    statement, spelled = None, False
+    with suppress(ValueError):
+        statement, spelled = read_json(lines[0][0] if good else b"")
     statement = statement if spelled and is_statement(statement) else None
     found.when(b"\r\n" in data, "manifest.crlf")
     found.when(statement is None and b"\r\n" not in data, "manifest.form")
@@ -491,27 +468,13 @@ def read_manifest(data: bytes, keys: list[Key], found: Findings) -> Manifest:
         found.when(own - holding, "manifest.signature")  # M5
         found.when(holding - own, "manifest.id")
         by |= own & holding
-    return Manifest(statement, any(owners), by, owners.count(set()))
-
-
-def is_statement(value: Any) -> bool:
-    """M6 to M9."""
-    if not check("statement")(value):
-        return False
-    names, cassettes = [subject["name"] for subject in value["subject"]], value["predicate"]["cassettes"]
-    first, once = [entry["name"] for entry in cassettes], len({name.lower() for name in names}) == len(names)
-    once = once and len({entry["origin"] for entry in cassettes}) == len(first) > 0
-    return once and first == names[: len(first)]
-
+    return Manifest(statement, by, owners.count(set()), good and not any(owners))
 
 # ---- one cassette: C1 to C22, V4 ----
 
 WITHHELD: Final = re.compile(rb'\{"withheld":"([0-9a-f]{64})"\}\n')
-START: Final = re.compile(
-    rb'\{"prev":"([0-9a-f]{64})","seq":(0|[1-9]\d{0,15}),"type":"(open|run|interaction|end)",'
-)
+START: Final = re.compile(rb'\{"prev":"([0-9a-f]{64})","seq":(0|[1-9]\d{0,15}),"type":"(open|run|interaction|end)",')
 FORMAT: Final = re.compile(START.pattern + rb'"format":"([A-Za-z0-9._/-]{1,64})".*\n', re.S)
-
 
 def other_format(line: bytes) -> str:
     """C12: the code for a first line that is no provtape/1, or nothing."""
@@ -525,30 +488,20 @@ def other_format(line: bytes) -> str:
     names = set(value) if isinstance(value, dict) else set()
     return "input.tutorial" if {"prev", "key", "output", "hash"} <= names and "seq" not in names else ""
 
-
-def moved(numbers: array[int], records: int) -> str:
-    """C4: the attack that numbers out of place speak of."""
-    if len(set(numbers)) < records:
-        return "insert"
-    return "swap" if max(numbers) < records else "drop"
-
-
 class Cassette:
     """One pass over a cassette, keeping 32 bytes of each record; then what the evidence says of it."""
 
     def __init__(self, name: str, keys: list[Key], manifest: Manifest | None) -> None:
         self.name, self.keys, self.manifest, self.found = os.path.basename(name), keys, manifest, Findings()
         self.sha256, self.leaves, self.numbers = hashlib.sha256(), bytearray(), array("Q")
-        self.records = self.size = self.interactions = self.withheld = 0
-        self.strangers = self.notes = self.counted = 0
-        self.torn = self.sealed = self.ended = self.broken = self.faulty = False
-        self.opening: Any = None  # record 0, if nothing is wrong with it
-        self.origin = ""
-        self.code: Any = None  # of the last run, in a list, if it can be read
-        self.runs: list[dict[str, Any]] = []
-        # what evidence says: the source, a number of records, their root, which of the keys signed
+        self.records = self.size = self.interactions = self.withheld = self.ends = 0
+        self.strangers = self.notes = self.counted = 0  # of the checkpoint file: lines by others, notes, lines that count
+        self.torn = self.broken = self.faulty = False
+        self.last = self.origin = ""  # the type of the last record; N2, if record 0 is as it should be
+        self.opening: Any = None  # that record 0
+        self.runs: list[dict[str, Any]] = []  # V4
+        # what evidence of this origin says: its source, a number of records, their root, which of the keys signed
         self.claims: list[tuple[str, int, str, set[int]]] = []
-        self.states: dict[str, str] = {}
 
     def read(self, stream: BinaryIO) -> bool:
         """C1, C5, C11, C12: read to the end; False where an error forbids it."""
@@ -559,13 +512,14 @@ class Cassette:
             if error:
                 self.found.when(True, error, None if error == "input.tutorial" else self.records, self.size)
                 return False
-            self.found.when(self.ended, "record.after-end", self.records, self.size)
+            self.found.when(self.ends, "record.after-end", self.records, self.size)
             if not self.torn:
                 self.take(line)
-        if self.numbers and not self.broken:
-            self.found["record.seq"]["attack"] = moved(self.numbers, self.records)
-        elif self.numbers:
+        if self.numbers and self.broken:
             del self.found["record.seq"]
+        elif self.numbers:  # C4
+            moved = "swap" if max(self.numbers) < self.records else "drop"
+            self.found["record.seq"]["attack"] = "insert" if len(set(self.numbers)) < self.records else moved
         self.found.when(not self.records, "cassette.empty", 0, 0)
         return True
 
@@ -588,9 +542,10 @@ class Cassette:
             self.numbers = self.numbers or array("Q", range(at))
             self.numbers.append(seq)
             self.found.when(True, "record.seq", at, self.size)
-        for counter in [vars(self), *self.runs[-1:]]:
-            counter["interactions"] += kind == "interaction"
-        self.sealed, self.ended = kind == "end", self.ended or kind == "end"
+        self.interactions += kind == "interaction"
+        if self.runs:
+            self.runs[-1]["interactions"] += kind == "interaction"
+        self.last, self.ends = kind, self.ends + (kind == "end")
         self.leaves += leaf
         if self.opening and not at:
             self.origin = f"{self.opening['prefix']}/{leaf.hex()}"  # N2
@@ -598,33 +553,37 @@ class Cassette:
 
     def judge(self, line: bytes, prev: str, kind: str, seq: int) -> None:
         """C6, C7, C9, C10, C13 to C21; of all these only the first fault in the cassette is found (V4)."""
-        at = self.records
-        value: Any = None
-        faults = ["chain.prev"] * (prev != (self.leaves[-32:].hex() or "0" * 64))
-        try:
+        at, value, spelled = self.records, None, False
+        with suppress(ValueError):
             value, spelled = read_json(line[:-1])
-            known = has_members(kind, value)
-            faults += ["record.spelling"] * (not spelled) + ["record.members"] * (not known)
-        except ValueError:
-            known, faults = False, [*faults, "record.json"]
-        faults += ["record.place"] * ((kind == "open") != (at == 0) or (at == 1 and kind != "run"))
-        self.found.when(faults and not self.faulty, faults[0] if faults else "", at, self.size)
-        self.faulty |= bool(faults)
-        if kind == "open" and at == seq and not faults:
+        known = value is not None and has_members(kind, value)
+        faults = {
+            "chain.prev": prev != (self.leaves[-32:].hex() or "0" * 64),
+            "record.json": value is None,
+            "record.spelling": not spelled,
+            "record.members": not known,
+            "record.place": (kind == "open") != (at == 0) or (at == 1 and kind != "run"),
+        }
+        fault = next((code for code, is_so in faults.items() if is_so), "")
+        self.found.when(fault and not self.faulty, fault, at, self.size)
+        self.faulty |= bool(fault)
+        if kind == "open" and at == seq and not fault:
             self.opening = value
-        if kind == "run":
-            self.code = [value["code"]] if known else None
-            if known:
-                capture = {name: value["capture"][name] for name in ("road", "enclosed")}
-                self.runs.append({"record": at, "interactions": 0} | capture | {"code": value["code"]})
+        if value and kind == "run" and spelled and known:
+            capture = {name: value["capture"][name] for name in ("road", "enclosed")}
+            self.runs.append({"record": at, "interactions": 0} | capture | {"code": value["code"]})
+
+    @property
+    def sealed(self) -> bool:
+        """V4: the last record is the first `end`."""
+        return self.last == "end" and self.ends == 1
 
     def hear_notes(self, data: bytes, beside: bool) -> None:
         """N1 to N9: a checkpoint file, or a note that was kept; content, and apart from it signatures (V5)."""
         notes, end = read_notes(data)
-        crlf = b"\r\n" in data
-        torn = beside and not self.ended and is_torn_note(data[end:], self.origin, bool(notes))
-        bad = not crlf and (end < len(data) or not notes)
-        self.found.when(crlf, "checkpoint.crlf")
+        torn = beside and not self.sealed and is_torn_note(data[end:], self.origin, bool(notes))
+        bad = b"\r\n" not in data and (end < len(data) or not notes)
+        self.found.when(b"\r\n" in data, "checkpoint.crlf")
         self.found.when(bad, "checkpoint.torn" if torn else "checkpoint.form")
         for note in notes:
             by = self.signers(note, beside)
@@ -637,15 +596,17 @@ class Cassette:
         """N6, N7: which of the named keys signed a note."""
         by = set()
         for name, key_id, signature in note.lines:
-            same = [note_id(name, key.public) == key_id for key in self.keys]
-            counts = [same[at] and key.name in (None, name) for at, key in enumerate(self.keys)]
+            counted = False
             for at, key in enumerate(self.keys):
-                holds = same[at] == counts[at] and verify_signature(key.public, signature, note.text)
-                self.found.when(counts[at] and not holds, "checkpoint.signature")
-                self.found.when(holds and not counts[at], "checkpoint.id")
-                by |= {at} if counts[at] and holds else set()
-            self.strangers += not any(counts)
-            self.counted += any(counts) and beside
+                right, holds = note_id(name, key.public), verify_signature(key.public, signature, note.text)
+                near = base64.b64encode(right)[:5] == base64.b64encode(key_id)[:5]
+                self.found.when(key_id != right and (holds or near), "checkpoint.id")
+                if key_id == right and key.name in (None, name):
+                    counted = True
+                    self.found.when(not holds, "checkpoint.signature")
+                    by |= {at} if holds else set()
+            self.strangers += beside and not counted
+            self.counted += beside and counted
         return by
 
     def hear_manifest(self, entry: Any) -> None:
@@ -656,16 +617,16 @@ class Cassette:
         entry = next((row for row in ([entry] if entry else entries) if row["origin"] == self.origin), None)
         when(not entry, "manifest.origin")
         if entry:
-            n_signed, code, last = entry["records"], self.code, self.runs[-1]["record"] if self.runs else None
+            n_signed, last = entry["records"], self.runs[-1] if self.runs else {"record": None, "code": entry["code"]}
             scrub = {name: self.opening["scrub"][name] for name in ("name", "sha256")}
             digest = self.manifest.statement["subject"][entries.index(entry)]["digest"]["sha256"]
-            same, right = digest == self.sha256.hexdigest(), roots(self.leaves, {n})[n] == entry["root"]
-            when(n_signed == n and not self.sealed, "manifest.unsealed")
+            right = n_signed == n and roots(self.leaves, {n})[n] == entry["root"]
+            when(n_signed == n and self.last != "end", "manifest.unsealed")
             when(entry["scrub"] != scrub, "manifest.scrub", 0, 0)
-            when(code is not None and code != [entry["code"]], "manifest.code", last)
-            when(n_signed == n and right and not (same or self.torn or self.withheld), "manifest.digest")
+            when(n_signed == n and entry["code"] != last["code"], "manifest.code", last["record"])
+            asked = right and not self.torn and not self.withheld
+            when(asked and digest != self.sha256.hexdigest(), "manifest.digest")
             when(n_signed < n, "manifest.append", n_signed)
-            self.states[entry["name"]] = "not asked" if self.withheld else "same" if same else "wrong"
             self.claims.append(("manifest", n_signed, entry["root"], self.manifest.by))
 
     def weigh(self) -> list[dict[str, Any]]:
@@ -688,37 +649,30 @@ class Cassette:
             for at, key in enumerate(self.keys)
         ]
 
-    def trust(self, noted: bool, options: Options) -> None:
+    def trust(self, noted: bool, options: argparse.Namespace) -> None:
         """Class U, and what the caller expects (V8)."""
         when, n, bare = self.found.when, self.records, not self.manifest
-        unsigned = not self.manifest.named if self.manifest else self.notes and not self.counted
-        stranger = self.keys and unsigned
-        when(self.torn and not self.ended and "cassette.cut" not in self.found, "cassette.torn", n, self.size)
+        strange = self.keys and (self.manifest.is_strange if self.manifest else self.notes and not self.counted)
+        when(self.torn and not self.ends and "cassette.cut" not in self.found, "cassette.torn", n, self.size)
         when(not self.keys, "trust.no-key")
-        when(stranger, "trust.stranger")
+        when(strange, "trust.stranger")
         when(bare and not noted, "trust.no-evidence")
-        when(bare and noted and self.sealed and not stranger, "trust.no-manifest")
-        when(not self.ended, "cassette.open", n, self.size)
+        when(bare and noted and self.sealed and not strange, "trust.no-manifest")
+        when(not self.ends, "cassette.open", n, self.size)
         if options.allow_withheld:
             self.found.pop("cassette.withheld", None)
-        runs = [run for run in self.runs if run["interactions"]] or self.runs[-1:]
-        other = {run["code"] and run["code"]["commit"] for run in runs} != {options.expect_commit}
         when(options.expect_origin not in (None, self.origin), "expect.origin", 0)
-        when(
-            options.expect_commit is not None and other, "expect.commit", runs[0]["record"] if runs else None
-        )
         when(options.expect_records not in (None, n), "expect.records", n)
+        if options.expect_commit is not None:
+            asked = [run for run in self.runs if run["interactions"]] or self.runs[-1:]
+            other = [run for run in asked if not run["code"] or run["code"]["commit"] != options.expect_commit]
+            when(other or not asked, "expect.commit", other[0]["record"] if other else None)
 
-    def examine(self, stream: BinaryIO, path: str, entry: Any, options: Options) -> dict[str, Any] | None:
+    def examine(self, stream: BinaryIO, path: str, entry: Any, options: argparse.Namespace) -> dict[str, Any] | None:
         """Make all findings; the facts (report.schema.json), or None if an error forbids to read the cassette."""
         beside = load(options.checkpoints or f"{path}.ckpt", self.found, options.checkpoints is not None)
         kept = [load(name, self.found) for name in options.seen]
-        try:
-            with stream:
-                if not self.read(stream):
-                    return None
-        except OSError:
-            self.found.when(True, "input.unreadable", detail=f": {path}")
+        if not self.read(stream):
             return None
         for place, data in enumerate([beside, *kept]):
             if data is not None:
@@ -737,84 +691,74 @@ class Cassette:
             | {"strangers": self.strangers + (self.manifest.strangers if self.manifest else 0)}
         )
 
-
 # ---- the command: M13, V2, V3, V8, V9 ----
 
-
-def digest_of(stream: BinaryIO) -> str:
-    """The SHA-256 of the rest of a file, in hex."""
-    digest = hashlib.sha256()
-    while data := stream.read(1 << 20):
-        digest.update(data)
-    return digest.hexdigest()
-
-
-def bind(shared: Findings, folder: str, subjects: list[Any], own: dict[str, str], asked: bool) -> list[Any]:
-    """M13: the state of each subject; `own` has those of the cassettes under verification."""
+def bind(found: Findings, folder: str, subjects: list[Any], asked: bool) -> list[dict[str, str]]:
+    """M13: the state of each bound file."""
     states = []
     for subject in subjects:
-        name, state = subject["name"], own.get(subject["name"], "" if asked else "not asked")
-        if not state:
-            state, stream = "missing", open_below(folder, name)
-            if stream:
-                with stream:
-                    state = "same" if digest_of(stream) == subject["digest"]["sha256"] else "wrong"
-            shared.when(state == "wrong", "subject.digest", detail=f": {name}")
-        shared.when(state == "missing", "subject.missing", detail=f": {name}")
+        name, state = subject["name"], "not asked"
+        if asked:
+            state, digest = "missing", hashlib.sha256()
+            with suppress(OSError), open_below(folder, name) as stream:
+                while data := stream.read(1 << 20):
+                    digest.update(data)
+                state = "same" if digest.hexdigest() == subject["digest"]["sha256"] else "wrong"
+        found.when(state == "wrong", "subject.digest", detail=f": {name}")
+        found.when(state == "missing", "subject.missing", detail=f": {name}")
         states.append({"name": name, "state": state})
     return states
 
-
-def verify(options: Options) -> dict[str, Any]:
+def verify(options: argparse.Namespace) -> dict[str, Any]:
     """The report (report.schema.json) on what the command line names."""
-    shared, path, tapes, rows = Findings(), options.cassette, [], []
-    keys = [key for text in options.pubkey if (key := read_key(text))]
-    shared.when(len(keys) < len(options.pubkey), "key.refused")
-    try:
-        stream = open_regular(path)
-    except (OSError, ValueError):
-        shared.when(True, "input.unreadable", detail=f": {path}")
-        return report(shared, [], [], [])
-    whole = stream.read(12) == b'{"payload":"'  # a manifest in place of a cassette
-    stream.seek(0)
+    shared, path, whole = Findings(), options.cassette, False
+    read = [(read_key(text), text) for text in options.pubkey]
+    keys = [key for key, _ in read if key]
+    shared.when(len(keys) < len(read), "key.refused")
+    for key, text in read:
+        if key:
+            warn_of_key(key, text, path)
+    with suppress(OSError, ValueError), open_regular(path) as stream:
+        whole = stream.read(12) == b'{"payload":"'  # a manifest in place of a cassette
     place = path if whole else options.manifest or f"{path}.intoto.jsonl"
     data = load(place, shared, whole or options.manifest is not None)
     manifest = None if data is None else read_manifest(data, keys, shared)
     statement, folder = manifest.statement if manifest else None, os.path.dirname(place)
     entries = statement["predicate"]["cassettes"] if statement else []
-    single = [options.expect_origin, options.expect_commit, options.expect_records, options.checkpoints]
-    many = len(entries) > 1 and any(option is not None for option in [*single, *options.seen])
-    if whole and (options.manifest or many):
+    single = [options.expect_origin, options.expect_commit, options.expect_records, options.checkpoints, *options.seen]
+    if whole and (options.manifest or (len(entries) > 1 and any(option is not None for option in single))):
         shared.when(True, "usage", detail=": an option that speaks of one cassette")
         return report(shared, [], [], [])
-    own = {entry["name"]: "missing" for entry in entries} if whole else {}
-    given: list[Any] = entries if whole else [None]
-    for entry in given:
-        source = open_below(folder, entry["name"]) if whole else stream
-        if source:
-            where = os.path.join(folder, entry["name"]) if whole else path
-            tape = Cassette(where, keys, manifest)
-            rows.append(tape.examine(source, where, entry, options))
-            own |= tape.states or {row["name"]: "not asked" for row in ([entry] if whole else entries)}
-            tapes.append(tape)
-    asked = not options.only and (whole or bool(tapes[0].origin and rows[0]))
-    subjects = bind(shared, folder, statement["subject"] if statement else [], own, asked)
-    return report(shared, tapes, [row for row in rows if row], subjects)
+    founds, rows = [], []
+    for entry in entries if whole else [None]:
+        where = os.path.join(folder, entry["name"]) if whole else path
+        try:
+            with open_below(folder, entry["name"]) if whole else open_regular(path) as stream:
+                tape = Cassette(where, keys, manifest)
+                founds.append(tape.found)
+                rows.append(tape.examine(stream, where, entry, options))
+        except (OSError, ValueError):
+            shared.when(True, "subject.missing" if whole else "input.unreadable", detail=f": {where}")
+    facts = [row for row in rows if row]
+    origins = {row["origin"] for row in facts}
+    own = {entry["name"] for entry in entries if whole or entry["origin"] in origins}
+    others = [subject for subject in statement["subject"] if subject["name"] not in own] if statement else []
+    asked = not options.only and any(entry["origin"] in origins for entry in entries)
+    return report(shared, founds, facts, bind(shared, folder, others, asked))
 
-
-def report(shared: Findings, tapes: list[Cassette], rows: list[Any], subjects: list[Any]) -> dict[str, Any]:
-    """V2, V3: one word for all cassettes, and the findings in order, the decisive one first."""
-    for tape in tapes:
-        tape.found.update({code: finding for code, finding in shared.items() if code not in tape.found})
-    found = sorted((tape.found for tape in tapes), key=lambda one: list(EXITS).index(one.word())) or [shared]
-    word = found[0].word()
-    merged = {code: finding for one in reversed(found) for code, finding in one.items()}
-    classes = GROUPS[word] + "EFU"
-    order = sorted(merged, key=lambda code: (classes.index(RULES[code][0]), list(RULES).index(code)))
+def report(shared: Findings, founds: list[Findings], rows: list[Any], subjects: list[Any]) -> dict[str, Any]:
+    """V2, V3: one word for all cassettes; the decisive finding first, the others in the order of the table."""
+    for found in founds:
+        found.update({code: finding for code, finding in shared.items() if code not in found})
+    founds = founds or [shared]
+    word = next(word for word in EXITS if any(found.word() == word for found in founds))
+    founds.sort(key=lambda found: found.word() == word)  # last, so that their places are the ones kept
+    merged = {code: finding for found in founds for code, finding in found.items()}
+    deciding = {code for found in founds if found.word() == word for code in found if RULES[code][0] == GROUPS[word]}
+    first = [code for code in RULES if code in deciding][:1]
+    order = first + [code for code in RULES if code in merged and code not in first]
     shown = {"schema": "provtape/report/1", "verdict": word, "exit": EXITS[word]}
-    facts = {"cassettes": rows, "subjects": subjects}
-    return shown | {"findings": [merged[code] for code in order], "facts": facts}
-
+    return shown | {"findings": [merged[code] for code in order], "facts": {"cassettes": rows, "subjects": subjects}}
 
 def clean(value: Any) -> Any:
     """V9: a value as it may be printed."""
@@ -825,36 +769,26 @@ def clean(value: Any) -> Any:
         return {name: clean(part) for name, part in value.items()}
     return [clean(part) for part in value] if isinstance(value, list) else value
 
-
-def sentence(row: Any) -> str:
-    """The facts of one cassette in one line."""
-    said = [f"{row['interactions']} interactions ({row['withheld']} withheld) in {row['records']} records"]
-    said += ["sealed" if row["sealed"] else "not sealed", f"origin {row['origin']}"]
-    for key in row["covers"]:
-        signed = " and signed the manifest" * key["manifest"]
-        named = f"{key['name'] or 'key'} ({key['fingerprint']})"
-        said.append(f"{named} covers the first {key['records']}{signed}")
-    for run in row["runs"]:
-        code = run["code"] or {"commit": "no", "dirty": False}
-        code = f"commit: {code['commit']}{' (dirty)' * code['dirty']}"
-        enclosed = "not " * (not run["enclosed"]) + "enclosed"
-        said.append(f"run at record {run['record']}: {run['interactions']} interactions, {code}, {enclosed}")
-    said += [f"scrub {row['scrub']['name']} {row['scrub']['sha256']}"] if row["scrub"] else []
-    said += [f"match keys ignore {pointer}" for pointer in row["ignore"]]
-    return f"{row['name']}: {'; '.join(said)}; {row['strangers']} signature lines by others"
-
-
 def render(shown: Any) -> str:
-    """The report for people: the word, the facts, the findings, the limits."""
-    lines = [shown["verdict"], *map(sentence, shown["facts"]["cassettes"])]
+    """The report for people: the word and the attack, the facts, the findings, the limits."""
+    lines = [" ".join([shown["verdict"], *[finding["attack"] or "" for finding in shown["findings"][:1]]]).rstrip()]
+    for row in shown["facts"]["cassettes"]:
+        said = [f"{row['interactions']} interactions ({row['withheld']} withheld) in {row['records']} records"]
+        said += ["sealed" if row["sealed"] else "not sealed", f"origin {row['origin']}"]
+        for key in row["covers"]:
+            signed = " and signed the manifest" * key["manifest"]
+            said.append(f"{key['name'] or 'key'} ({key['fingerprint']}) covers the first {key['records']}{signed}")
+        for run in row["runs"]:
+            code = f"{run['code']['commit']}{' (dirty)' * run['code']['dirty']}" if run["code"] else "none"
+            said.append(f"run at record {run['record']}: {run['interactions']} interactions, commit {code}")
+        said += [f"match keys ignore {pointer}" for pointer in row["ignore"]]
+        lines.append(f"{row['name']}: {'; '.join(said)}; {row['strangers']} signature lines by others")
     for finding in shown["findings"]:
-        where = [finding["code"]] + [f"record {finding['record']}"] * (finding["record"] is not None)
-        where += [f"byte {finding['offset']}"] * (finding["offset"] is not None)
-        voice = "verifier: " * (RULES[finding["code"]][0] == "E")
-        lines += [f"{voice}{', '.join(where)}: {finding['message']}"]
+        record = f", record {finding['record']}" * (finding["record"] is not None)
+        offset = f", byte {finding['offset']}" * (finding["offset"] is not None)
+        lines.append(f"- {finding['code']}{record}{offset}: {finding['message']}")
         lines += [f"  hint: {finding['hint']}"] * (finding["hint"] is not None)
     return "\n".join([*lines, LIMITS])
-
 
 def own_number(text: str) -> int:
     """What --expect-records takes."""
@@ -862,8 +796,7 @@ def own_number(text: str) -> int:
         raise ValueError
     return int(text)
 
-
-def understand(arguments: list[str]) -> Options | None:
+def understand(arguments: list[str]) -> argparse.Namespace | None:
     """The options, or None if the command line can not be understood (argparse says why on stderr)."""
     parser = argparse.ArgumentParser(prog="verifier", add_help=False, allow_abbrev=False)
     parser.add_argument("cassette")
@@ -878,7 +811,6 @@ def understand(arguments: list[str]) -> Options | None:
         return parser.parse_args(arguments)
     except SystemExit:
         return None
-
 
 def main(arguments: list[str]) -> int:
     """Verify, print, and return the exit code; nothing but a verdict of FAILED ever returns 1."""
@@ -906,7 +838,6 @@ def main(arguments: list[str]) -> int:
     except BaseException:  # a closed stdout
         return 2
     return int(result["exit"])
-
 
 if __name__ == "__main__":
     os._exit(main(sys.argv[1:]))  # not sys.exit: what can not be flushed any more would change the exit code

@@ -84,7 +84,10 @@ def test_an_import_keeps_every_answer_and_says_what_was_not_covered(source: Path
     target = tmp_path / "run.jsonl"
     report = import_file(source, target, meta={"from": "seed.jsonl"})
     assert (report.answers, report.chains, report.restarts, report.torn) == (4, 2, 1, None)
-    said = " ".join(report.not_covered)
+    said = str(report)
+    assert said.startswith(
+        "4 answers imported, 2 chains checked\nthe source's own chain does not cover:\n  - times"
+    )
     for word in ("ts", "prompts", "cut off", "signature", "restarts"):
         assert word in said
     first, run, *interactions = (json.loads(line) for line in target.read_bytes().splitlines())
@@ -250,6 +253,7 @@ def test_a_torn_last_line_is_left_out_and_said(source: Path, tmp_path: Path) -> 
     assert isinstance(list(read(source))[-1], Torn)
     report = import_file(source, tmp_path / "run.jsonl")
     assert (report.answers, report.torn) == (3, 4)
+    assert "line 4 is cut off and was left out" in str(report)
     source.write_bytes(whole[:-1])
     report = import_file(source, tmp_path / "whole.jsonl")
     assert (report.answers, report.torn) == (4, None)

@@ -95,6 +95,18 @@ class Report:
         """How often the chain begins again in mid-file."""
         return max(0, self.chains - 1)
 
+    def __str__(self) -> str:
+        """For people: what was imported, what was left out, and what the file's own chain did not cover."""
+        said = [f"{_counted(self.answers, 'answer')} imported, {_counted(self.chains, 'chain')} checked"]
+        if self.torn is not None:
+            said.append(f"line {self.torn} is cut off and was left out")
+        said.append("the source's own chain does not cover:")
+        return "\n".join([*said, *(f"  - {clause}" for clause in self.not_covered)])
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
 
 def looks_like(first_line: bytes) -> bool:
     """Whether the first line of a file is of this format: an object with `prev`, `key`, `output`, `hash` and without `seq`."""
