@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from provtape.errors import ProvtapeError as ProvtapeError
+    from provtape.provenance.this_run import this_run as this_run
     from provtape.session import Call as Call
     from provtape.session import Session as Session
 
@@ -20,9 +21,10 @@ _PUBLIC: Final = {
     "Call": "provtape.session",
     "ProvtapeError": "provtape.errors",
     "Session": "provtape.session",
+    "this_run": "provtape.provenance.this_run",
 }
 
-__all__ = ["Call", "ProvtapeError", "Session", "__version__"]  # lazy, see __getattr__
+__all__ = ["Call", "ProvtapeError", "Session", "__version__", "this_run"]  # lazy, see __getattr__
 
 
 def __getattr__(name: str) -> object:

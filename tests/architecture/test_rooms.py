@@ -23,13 +23,13 @@ ROOMS: dict[str, set[str]] = {
     "verify": {"format", "scrub", "cassette"},
     "session": {"format", "matching", "scrub", "cassette", "verify"},
     "signing": {"format", "cassette", "scrub", "provenance", "verify"},
-    "convert": {"format", "session"},
+    "convert": {"format", "cassette", "session"},
 }
 BELOW = {"format", "matching", "scrub", "cassette", "provenance", "verify", "session", "signing", "convert"}
 # The roof: nobody imports it. One command starts the tour, and one module starts the command line.
 ROOMS |= {"demo": BELOW, "cli": BELOW | {"demo"}, "__main__": {"cli"}}
 # The package itself hands out public names, lazily.
-ROOMS["provtape"] = {"session"}
+ROOMS["provtape"] = {"session", "provenance"}
 
 # Room: what it may import that is neither ours nor Python's.
 LIBRARIES: dict[str, set[str]] = {

@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from provtape.convert import tutorial
-from provtape.convert.tutorial import Entry, Torn, import_file, looks_like, read
+from provtape.convert.tutorial import Entry, Torn, import_file, read
+from provtape.format.foreign import is_tutorial
 from provtape.errors import (
     CassetteExists,
     ConvertError,
@@ -298,7 +299,7 @@ def test_an_import_overwrites_nothing(source: Path, tmp_path: Path) -> None:
 
 
 def test_the_format_is_known_by_its_first_line(source: Path, tmp_path: Path) -> None:
-    assert looks_like(lines(source)[0])
+    assert is_tutorial(lines(source)[0])
     target = tmp_path / "run.jsonl"
     import_file(source, target)
     for line in (
@@ -310,4 +311,4 @@ def test_the_format_is_known_by_its_first_line(source: Path, tmp_path: Path) -> 
         b"[" * 100_000,
         b'{"prev":1,"key":2,"output":3,"hash":4,"seq":5}',
     ):
-        assert not looks_like(line)
+        assert not is_tutorial(line)

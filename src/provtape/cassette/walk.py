@@ -12,7 +12,8 @@ from typing import BinaryIO, NamedTuple
 from provtape.cassette.reader import lines
 from provtape.errors import CassetteError, FormatError
 from provtape.format import strict
-from provtape.format.chain import Chain, Start, leaf, other_format, start, withheld
+from provtape.format.chain import Chain, Start, leaf, start, withheld
+from provtape.format.foreign import other_format
 from provtape.format.record import Object, check_record
 
 

@@ -10,17 +10,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
-import stat
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Final, Unpack, cast
+from typing import Final, Unpack, cast
 
-from provtape.errors import ConvertError, FormatError, InputError, LimitError
+from provtape.cassette.reader import open_regular
+from provtape.errors import ConvertError, FormatError, LimitError
 from provtape.format import strict
 from provtape.format.chain import MAX_RECORD
 from provtape.session import Session
@@ -31,7 +30,6 @@ GENESIS: Final = "genesis"
 MAX_LINE: Final = MAX_RECORD
 
 _NAMES: Final = frozenset(("prev", "key", "output", "meta", "ts", "hash"))
-_TELLING: Final = frozenset(("prev", "key", "output", "hash"))
 _HASH: Final = re.compile(r"[0-9a-f]{64}")
 _AT_ONCE: Final = 1000
 _NOT_COVERED: Final = (
@@ -108,15 +106,6 @@ def _counted(number: int, what: str) -> str:
     return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
-def looks_like(first_line: bytes) -> bool:
-    """Whether the first line of a file is of this format: an object with `prev`, `key`, `output`, `hash` and without `seq`."""
-    try:
-        value = json.loads(first_line)
-    except (ValueError, RecursionError):
-        return False
-    return isinstance(value, dict) and value.keys() >= _TELLING and "seq" not in value
-
-
 def read(path: Path) -> Iterator[Entry | Torn]:
     """The entries of a file, each checked before it is given out; at the end `Torn`, if its last line is cut off.
 
@@ -126,7 +115,7 @@ def read(path: Path) -> Iterator[Entry | Torn]:
         LimitError: A line of more than 256 MiB.
     """
     last: str | None = None
-    with _opened(path) as file:
+    with open_regular(path) as file:
         for number, line in enumerate(iter(lambda: file.readline(MAX_LINE + 1), b""), 1):
             if len(line) > MAX_LINE:
                 raise LimitError(f"line {number}: more than {MAX_LINE >> 20} MiB")
@@ -176,19 +165,6 @@ def import_file(source: Path, target: Path, **recording: Unpack[Recording]) -> R
         for future in pending:
             future.result()
     return Report(answers, chains, torn, (*_NOT_COVERED, _RESTARTED) if chains > 1 else _NOT_COVERED)
-
-
-def _opened(path: Path) -> BinaryIO:
-    """The file, if it is a regular one; a pipe that never answers is not waited for."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
-    except (OSError, ValueError) as error:
-        reason = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else "no file name"
-        raise InputError(f"{path.name}: {reason.lower()}") from None
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
-        raise InputError(f"{path.name}: not a regular file")
-    return os.fdopen(descriptor, "rb")
 
 
 def _append(session: Session, entry: Entry) -> Future[int]:

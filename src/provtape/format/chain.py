@@ -21,7 +21,6 @@ _START: Final = re.compile(
     rb'\{"prev":"([0-9a-f]{64})","seq":(0|[1-9][0-9]{0,15}),"type":"(open|run|interaction|end)",'
 )
 _WITHHELD: Final = re.compile(rb'\{"withheld":"([0-9a-f]{64})"\}\n')
-_OTHER_FORMAT: Final = re.compile(rb'"format":"([A-Za-z0-9._/-]{1,64})"')
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,16 +50,6 @@ def withheld(record: bytes) -> bytes | None:
 def leaf(record: bytes) -> bytes:
     """SHA-256(0x00 ‖ record with its LF), 32 bytes (spec C8, RFC 6962 §2.1)."""
     return hashlib.sha256(b"\x00" + record).digest()
-
-
-def other_format(record: bytes) -> str | None:
-    """The format that record 0 names, if it is a cassette of another format (spec C12), else None."""
-    found = start(record)
-    if found is None or found.type != "open":
-        return None
-    match = _OTHER_FORMAT.match(record, found.length)
-    name = match[1].decode() if match else FORMAT
-    return None if name == FORMAT else name
 
 
 @dataclass(frozen=True, slots=True)

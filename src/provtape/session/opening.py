@@ -11,26 +11,16 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
-from provtape import __version__
+from provtape import RECORDER
 from provtape.format.chain import FORMAT
 from provtape.format.record import Code, Object
+from provtape.format.stamp import stamp
 from provtape.matching.identity import Match
 from provtape.scrub.rules import Rules
 
-RECORDER: Final = f"provtape {__version__}"
 SHORTEST_LITERAL: Final = 8
 
 _SECRET_NAME: Final = re.compile(r"key|token|secret|password", re.IGNORECASE)
-
-
-def stamp(now: datetime) -> str:
-    """A time as the format writes it (spec C21); `now` is in UTC.
-
-    >>> from datetime import UTC
-    >>> stamp(datetime(2026, 1, 2, 3, 4, 5, 6789, tzinfo=UTC))
-    '2026-01-02T03:04:05.006Z'
-    """
-    return f"{now:%Y-%m-%dT%H:%M:%S}.{now.microsecond // 1000:03d}Z"
 
 
 def opening(prefix: str, rules: Rules, match: Match, *, nonce: str, now: datetime) -> Object:

@@ -19,11 +19,11 @@ from pathlib import Path
 
 from provtape.errors import Miss, ProvtapeError, SessionError
 from provtape.format.record import Kind, Object
+from provtape.format.stamp import stamp
 from provtape.matching.nearest import Nearest, nearest
 from provtape.session import misses
 from provtape.session.asked import Asked
 from provtape.session.decide import MissedRequest, Mode, Serve, UsedUp
-from provtape.session.opening import stamp
 from provtape.session.recorded import Answer, Recorded
 from provtape.session.start import Started, say
 from provtape.session.summary import Summary

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import Final
 
 from provtape.cassette.reader import open_regular
 from provtape.errors import LimitError, ProvtapeError
-from provtape.format import chain, envelope
+from provtape.format import chain, envelope, foreign
 from provtape.format.manifest import Subject
 from provtape.format.verdict import CODES, Finding, Verdict, decide, together
 from provtape.verify import evidence as files
@@ -22,8 +21,6 @@ from provtape.verify.checks import check
 from provtape.verify.scan import Progress, scan
 
 __all__ = ["Question", "Verdict", "verify"]
-
-_TUTORIAL = {"prev", "key", "output", "hash"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,19 +172,11 @@ def _foreign(path: Path) -> Finding | None:
     """A file that is another format altogether: said by name, and no verdict (C12, `input.tutorial`)."""
     with open_regular(path) as file:
         line = file.readline(chain.MAX_RECORD)
-    name = chain.other_format(line)
+    name = foreign.other_format(line)
     if name is not None:
         message = f"{path.name} is of the format {name}; this verifier knows {chain.FORMAT}"
         return Finding("input.format", message, "use a provtape that knows it", 0, 0)
-    if chain.start(line) is None and _is_tutorial(line):
+    if foreign.is_tutorial(line):
         message = f"{path.name} is a cassette in a tutorial's format, which can not be signed or verified"
         return Finding("input.tutorial", message, f"provtape import {path.name} -o run.jsonl")
     return None
-
-
-def _is_tutorial(line: bytes) -> bool:
-    try:
-        value = json.loads(line)
-    except (ValueError, RecursionError):
-        return False
-    return isinstance(value, dict) and value.keys() >= _TUTORIAL and "seq" not in value
