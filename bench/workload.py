@@ -24,27 +24,76 @@ from provtape.format.tree import Frontier
 NAME = "lab.example/bench"
 RULES = 'format = "provtape-scrub/1"\nname = "bench"\n'
 TIME = "2026-01-01T00:00:00.000Z"
-WORDS = ("the", "model", "Größe", "answers", "with", "tokens", "“quoted”", "json", "and", "a", "tail\n", "1.0", "日本")
+WORDS = (
+    "the",
+    "model",
+    "Größe",
+    "answers",
+    "with",
+    "tokens",
+    "“quoted”",
+    "json",
+    "and",
+    "a",
+    "tail\n",
+    "1.0",
+    "日本",
+)
 
 
 def _members() -> list[dict[str, object]]:
     rules = {"name": "bench", "sha256": hashlib.sha256(RULES.encode()).hexdigest(), "rules": RULES}
-    opening = {"type": "open", "format": "provtape/1", "prefix": NAME, "nonce": "A" * 22, "created": TIME, "recorder": "bench"}
+    opening = {
+        "type": "open",
+        "format": "provtape/1",
+        "prefix": NAME,
+        "nonce": "A" * 22,
+        "created": TIME,
+        "recorder": "bench",
+    }
     opening |= {"scrub": rules, "match": {"headers": [], "ignore": []}, "previous": None, "meta": {}}
     capture = {"road": "command", "enclosed": True, "allow": [], "pass": [], "routes": {}}
-    run = {"type": "run", "started": TIME, "recorder": "bench", "code": None, "command": None, "environment": {}}
+    run = {
+        "type": "run",
+        "started": TIME,
+        "recorder": "bench",
+        "code": None,
+        "command": None,
+        "environment": {},
+    }
     return [opening, run | {"capture": capture, "meta": {}}]
 
 
 def interaction(rng: random.Random) -> dict[str, object]:
     """One streamed chat answer of about 2.5 KB."""
     prompt = " ".join(rng.choices(WORDS, k=70))
-    body = json.dumps({"model": "m", "temperature": 0.7, "messages": [{"role": "user", "content": prompt}]}, ensure_ascii=False)
-    events = [f'data: {{"choices":[{{"delta":{{"content":"{rng.choice(WORDS).strip()} "}}}}]}}\n\n' for _ in range(18)]
+    body = json.dumps(
+        {"model": "m", "temperature": 0.7, "messages": [{"role": "user", "content": prompt}]},
+        ensure_ascii=False,
+    )
+    events = [
+        f'data: {{"choices":[{{"delta":{{"content":"{rng.choice(WORDS).strip()} "}}}}]}}\n\n'
+        for _ in range(18)
+    ]
     chunks = [[len(event.encode()), 5 * place] for place, event in enumerate(events)]
-    headers = [["content-type", "text/event-stream"], ["date", "Thu, 01 Jan 2026 00:00:00 GMT"], ["x-request-id", "req_1"]]
-    request = {"method": "POST", "url": "https://api.example/v1/chat/completions", "headers": headers, "body": {"text": body}}
-    response = {"ended": "complete", "error": None, "status": 200, "headers": headers, "body": {"text": "".join(events)}}
+    headers = [
+        ["content-type", "text/event-stream"],
+        ["date", "Thu, 01 Jan 2026 00:00:00 GMT"],
+        ["x-request-id", "req_1"],
+    ]
+    request = {
+        "method": "POST",
+        "url": "https://api.example/v1/chat/completions",
+        "headers": headers,
+        "body": {"text": body},
+    }
+    response = {
+        "ended": "complete",
+        "error": None,
+        "status": 200,
+        "headers": headers,
+        "body": {"text": "".join(events)},
+    }
     members = {"type": "interaction", "kind": "http", "key": rng.randbytes(32).hex(), "request": request}
     members |= {"response": response | {"chunks": chunks}, "started": TIME, "elapsed_ms": 90, "scrubbed": []}
     return members | {"meta": {}, "salt": "A" * 22}
@@ -76,7 +125,9 @@ def write(folder: Path, interactions: int) -> None:
         [manifest.Subject("large.jsonl", digest.hexdigest())], [entry], recorder="bench", created=TIME
     )
     payload = strict.dumps(statement)
-    (folder / "large.jsonl.intoto.jsonl").write_bytes(envelope.write(payload, public, key.sign(envelope.pae(payload))))
+    (folder / "large.jsonl.intoto.jsonl").write_bytes(
+        envelope.write(payload, public, key.sign(envelope.pae(payload)))
+    )
     (folder / "large.pub").write_text(public.vkey + "\n")
     _tutorial(folder / "tutorial.jsonl", bodies, interactions)
 
@@ -87,7 +138,9 @@ def _tutorial(path: Path, bodies: list[dict[str, object]], interactions: int) ->
     with open(path, "w", encoding="utf-8", newline="\n") as file:
         for place in range(interactions):
             covered = {"prev": prev, "key": "0" * 16, "output": outputs[place % 1000], "meta": {}}
-            prev = hashlib.sha256(json.dumps(covered, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
+            prev = hashlib.sha256(
+                json.dumps(covered, sort_keys=True, ensure_ascii=False).encode()
+            ).hexdigest()
             file.write(json.dumps(covered | {"ts": 0, "hash": prev}, ensure_ascii=False) + "\n")
 
 

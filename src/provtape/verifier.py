@@ -33,11 +33,8 @@ import re
 import stat
 import unicodedata
 from array import array
-from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
-from functools import cache
-from typing import Any, BinaryIO, Final
+from typing import Any, BinaryIO, Final, NamedTuple
 
 RECORD_LIMIT: Final = 256 << 20  # C5
 EVIDENCE_LIMIT: Final = 64 << 20  # N1, M1
@@ -46,7 +43,6 @@ PREFIX: Final = r"[a-z0-9.-]+(?:/[A-Za-z0-9._~-]+)*"  # N3
 LIMITS: Final = "limits: a signer can invent responses or record again; another run by the same key verifies; times are claims"
 
 # ---- V1 to V3. The findings, in order: class, attack, codes, message, hint ----
-
 TABLE: Final = """
 E|-|usage|the command line can not be understood|run it with --help
 E|-|key.refused|a public key is refused (K5)|give a vkey, one PEM PUBLIC KEY, one ssh-ed25519 line, or a file with one of these
@@ -107,7 +103,6 @@ class Findings(dict[str, dict[str, Any]]):
         return next(word for word, group in GROUPS.items() if group in groups)
 
 # ---- K1 to K6 ----
-
 P: Final = 2**255 - 19
 L: Final = 2**252 + 27742317777372353535851937790883648493
 SMALL_ORDER: Final = {0, 1, P - 1} | {
@@ -121,6 +116,13 @@ SPELLINGS: Final = (  # K2, and what stands before the 32 bytes
     (r"ssh-ed25519 +(?P<key>[A-Za-z0-9+/]+=*)(?:[ \t][^\n]*)?", b"\0\0\0\x0bssh-ed25519\0\0\0\x20"),
 )
 
+class Key(NamedTuple):
+    """A key that the caller named; `fingerprint` is the keyid of M3."""
+
+    name: str | None
+    public: bytes
+    fingerprint: str
+
 def is_strict_point(point: bytes) -> bool:
     """K4: y is reduced and not that of a point of small order."""
     y = int.from_bytes(point, "little") & (2**255 - 1)
@@ -131,35 +133,23 @@ def verify_signature(public: bytes, signature: bytes, message: bytes) -> bool:
     from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-    if len(signature) != 64 or int.from_bytes(signature[32:], "little") >= L:
-        return False
-    if not is_strict_point(public) or not is_strict_point(signature[:32]):
-        return False
-    try:
-        Ed25519PublicKey.from_public_bytes(public).verify(signature, message)
-    except InvalidSignature:
-        return False
-    return True
+    small = len(signature) == 64 and int.from_bytes(signature[32:], "little") < L
+    if small and is_strict_point(public) and is_strict_point(signature[:32]):
+        with suppress(InvalidSignature):
+            Ed25519PublicKey.from_public_bytes(public).verify(signature, message)
+            return True
+    return False
 
 def unbase64(text: str) -> bytes:
     """Canonical base64 (spec/README) decoded; nothing if it is not."""
-    try:
+    with suppress(ValueError):
         data = base64.b64decode(text, validate=True)
-    except ValueError:
-        return b""
-    return data if base64.b64encode(data).decode() == text else b""
+        return data if base64.b64encode(data).decode() == text else b""
+    return b""
 
 def note_id(name: str, public: bytes) -> bytes:
     """N5: the four bytes that stand before a signature in a note."""
     return hashlib.sha256(name.encode() + b"\n\x01" + public).digest()[:4]
-
-@dataclass(frozen=True, slots=True)
-class Key:
-    """A key that the caller named; `fingerprint` is the keyid of M3."""
-
-    name: str | None
-    public: bytes
-    fingerprint: str
 
 def read_key(text: str, is_file: bool = False) -> Key | None:
     """K2, K5: a key from its text or its file, None if refused. What looks like a key is never taken for a path."""
@@ -167,24 +157,15 @@ def read_key(text: str, is_file: bool = False) -> Key | None:
         if typed := re.fullmatch(form, text.strip(" \t\r\n")):
             blob, name = unbase64("".join(typed["key"].split())), typed.groupdict().get("name")
             public = blob.removeprefix(before)
-            wrong = name and (len(name) > 255 or typed["id"] != note_id(name, public).hex())
-            if wrong or len(blob) != len(before) + 32 or not is_strict_point(public):
-                return None
-            return Key(name, public, hashlib.sha256(SPKI + public).hexdigest())
+            named = not name or (len(name) <= 255 and typed["id"] == note_id(name, public).hex())
+            good = named and len(blob) == len(before) + 32 and is_strict_point(public)
+            return Key(name, public, hashlib.sha256(SPKI + public).hexdigest()) if good else None
     if is_file or "-----BEGIN" in text or text.startswith("ssh-"):
         return None
     data = load(text, Findings())
     return read_key(data.decode(), True) if data and len(data) < 4096 and data.isascii() else None
 
-def warn_of_key(key: Key, text: str, cassette: str) -> None:
-    """K6: say on stderr that a key came from a file in the folder of the cassette, where a forger may have put it."""
-    folder = os.path.join(os.path.dirname(os.path.realpath(cassette)), "")
-    if os.path.isfile(text) and os.path.realpath(text).startswith(folder) and sys.stderr:
-        with suppress(OSError):
-            sys.stderr.write(f"a key lies beside the cassette: compare {key.fingerprint} with the author's fingerprint\n")
-
 # ---- C6 and C7 ----
-
 STRING: Final = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"')
 
 def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -223,18 +204,17 @@ def read_json(data: bytes) -> tuple[Any, bool]:
     "".join(strings).encode()  # ValueError for a lone surrogate that was written as an escape
     return value, not re.search("[ \t\r\n]", STRING.sub("", text)) and list(map(encode, strings)) == tokens
 
-# ---- C13 to C21, M6 to M8. The members of everything: `?` may be null, `[]` array of ----
-
-SHAPES: Final = """
-open prev:any seq:any type:any format:format prefix:prefix nonce:random created:time recorder:text scrub:rules match:match
+# ---- C13 to C21, M6 to M8. The members of everything: `?` may be null, `[]` array of; what has no row is a pattern ----
+ROWS_OF_MEMBERS: Final = r"""
+open prev:any seq:any type:any format:provtape/1 prefix:prefix nonce:random created:time recorder:text scrub:rules match:match
  previous:previous? meta:object
 rules name:text sha256:hex64 rules:text
 match headers:text[] ignore:text[]
 previous origin:origin records:count root:hex64
 run prev:any seq:any type:any started:time recorder:text code:code? command:text[]? environment:object capture:capture meta:object
 code uri:text? commit:git tree:git dirty:flag
-capture road:road enclosed:flag allow:text[] pass:text[] routes:object
-interaction prev:any seq:any type:any kind:text key:hex64 request:any response:any started:time elapsed_ms:own
+capture road:command|in-process|session|import enclosed:flag allow:text[] pass:text[] routes:object
+interaction prev:any seq:any type:any kind:llm|tool|http key:hex64 request:any response:any started:time elapsed_ms:own
  scrubbed:scrubbed[] meta:object salt:random
 scrubbed rule:text where:text count:own
 llm-request model:text prompt:any params:any
@@ -243,9 +223,11 @@ tool-request name:text arguments:any
 tool-response result:any
 error error:any
 http-request method:text url:text headers:header[] body:body?
-http-response ended:ended error:text? status:own? headers:header[] body:body? chunks:chunk[]?
+http-response ended:complete|client_left|upstream_broke|no_response error:text? status:own? headers:header[] body:body? chunks:chunk[]?
+text-body text:text
+base64-body base64:text
 end prev:any seq:any type:any closed:time meta:object
-statement _type:statement-type subject:subject[] predicateType:predicate-type predicate:predicate
+statement _type:https://in-toto\.io/Statement/v1 subject:subject[] predicateType:urn:provtape:manifest:v1 predicate:predicate
 subject name:path digest:digest
 digest sha256:hex64
 predicate cassettes:cassette[] inputs:input[] steps:step[] claims:claim[] recorder:text created:time
@@ -255,85 +237,66 @@ input name:text from:text
 step id:text argv:text[] cwd:text cassettes:text[] writes:text[]
 claim id:text text:text file:text pointer:text value:any tolerance:any steps:text[]
 """
+MEMBERS: Final = {
+    row.split()[0]: dict(member.split(":", 1) for member in row.split()[1:])
+    for row in ROWS_OF_MEMBERS.replace("\n ", " ").strip().split("\n")
+}
 SEGMENT: Final = r"(?!\.\.?(?:/|\Z))[A-Za-z0-9._-]+"
 PATTERNS: Final = {
-    "format": "provtape/1",  # C12
     "prefix": rf"(?=.{{1,255}}\Z){PREFIX}",
     "origin": rf"(?=.{{66,320}}\Z){PREFIX}/[0-9a-f]{{64}}",  # N2
     "hex64": "[0-9a-f]{64}",
     "git": "[0-9a-f]{40}|[0-9a-f]{64}",
     "time": r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z",  # C21
     "random": "[A-Za-z0-9_-]{21}[AQgw]",
-    "road": "command|in-process|session|import",
-    "ended": "complete|client_left|upstream_broke|no_response",
     "path": rf"(?=.{{1,255}}\Z){SEGMENT}(?:/{SEGMENT})*",  # M7
-    "statement-type": r"https://in-toto\.io/Statement/v1",
-    "predicate-type": "urn:provtape:manifest:v1",
 }
-LEAVES: Final[dict[str, Callable[[Any], bool]]] = {
-    "any": lambda value: True,
-    "text": lambda value: isinstance(value, str),
-    "flag": lambda value: isinstance(value, bool),
-    "object": lambda value: isinstance(value, dict),
-    "own": lambda value: type(value) is int and 0 <= value <= OWN_MAX,
-    "count": lambda value: type(value) is int and 0 < value <= OWN_MAX,
-    "header": lambda value: is_pair(value, str) and not re.search("[A-Z]", value[0]),  # C17
-    "chunk": lambda value: is_pair(value, int) and 0 <= min(value) <= max(value) <= OWN_MAX,
-    "body": lambda value: body_size(value) > 0,
-}
+TYPES: Final[dict[str, type]] = {"any": object, "text": str, "flag": bool, "object": dict}
+LEAST: Final = {"own": 0, "count": 1}
 
-def is_pair(value: Any, kind: type) -> bool:
-    """An array of two."""
-    return isinstance(value, list) and [type(part) for part in value] == [kind, kind]
+def fits(kind: str, value: Any) -> bool:
+    """Whether a value is of this kind."""
+    if kind in TYPES:
+        return isinstance(value, TYPES[kind])
+    if kind in LEAST:
+        return type(value) is int and LEAST[kind] <= value <= OWN_MAX
+    if kind in MEMBERS:
+        members = MEMBERS[kind]
+        named = isinstance(value, dict) and list(value) == list(members)
+        return named and all(fits(members[name], part) for name, part in value.items())
+    if kind.endswith("?"):
+        return value is None or fits(kind[:-1], value)
+    if kind.endswith("[]"):
+        return isinstance(value, list) and all(fits(kind[:-2], part) for part in value)
+    if kind == "header":  # C17
+        return fits("text[]", value) and len(value) == 2 and not re.search("[A-Z]", value[0])
+    if kind == "chunk":  # C19
+        return fits("own[]", value) and len(value) == 2
+    if kind == "body":
+        return body_size(value) > 0
+    return isinstance(value, str) and re.fullmatch(PATTERNS.get(kind, kind), value) is not None
 
 def body_size(body: Any) -> int:
     """C18: how many bytes a body stands for; 0 if it is none, or not the one spelling of its bytes."""
-    for kind in ("text", "base64"):
-        if isinstance(body, dict) and list(body) == [kind] and isinstance(body[kind], str):
-            data = body[kind].encode() if kind == "text" else unbase64(body[kind])
-            is_utf8 = data.decode(errors="replace").encode() == data
-            return len(data) if is_utf8 == (kind == "text") else 0
-    return 0
-
-@cache
-def check(kind: str) -> Callable[[Any], bool]:
-    """What says of a value whether it is of this kind."""
-    if kind[-1] == "?":
-        return lambda value: value is None or check(kind[:-1])(value)
-    if kind[-2:] == "[]":
-        return lambda value: isinstance(value, list) and all(map(check(kind[:-2]), value))
-    if kind in PATTERNS:
-        return lambda value: isinstance(value, str) and re.fullmatch(PATTERNS[kind], value) is not None
-    row = re.search(rf"^{kind} (.*)$", SHAPES.replace("\n ", " "), re.M)
-    if row is None:
-        return LEAVES[kind]
-    members = {name: check(part) for name, part in (member.split(":") for member in row[1].split())}
-
-    def has_shape(value: Any) -> bool:
-        named = isinstance(value, dict) and list(value) == list(members)
-        return named and all(members[name](part) for name, part in value.items())
-
-    return has_shape
+    if fits("text-body", body):
+        return len(body["text"].encode())
+    data = unbase64(body["base64"]) if fits("base64-body", body) else b""
+    return 0 if data.decode(errors="replace").encode() == data else len(data)
 
 def has_members(kind: str, record: Any) -> bool:
     """C13 to C20: whether a record has the members of its type."""
-    if not check(kind)(record):
-        return False
-    if kind == "open":
-        return bool(hashlib.sha256(record["scrub"]["rules"].encode()).hexdigest() == record["scrub"]["sha256"])
-    if kind != "interaction":
-        return True
+    if kind != "interaction" or not fits(kind, record):
+        scrub = record["scrub"] if kind == "open" and fits(kind, record) else None
+        return fits(kind, record) and (not scrub or hashlib.sha256(scrub["rules"].encode()).hexdigest() == scrub["sha256"])
     kind, answer = record["kind"], record["response"]
-    if kind not in ("llm", "tool", "http") or not check(f"{kind}-request")(record["request"]):
-        return False
-    if not check(f"{kind}-response")(answer):
-        return kind != "http" and check("error")(answer)
-    sizes = answer["chunks"] if kind == "http" else None  # C19
-    return sizes is None or sum(size for size, _ in sizes) == body_size(answer["body"])
+    known = fits(f"{kind}-response", answer) or (kind != "http" and fits("error", answer))
+    sizes = answer["chunks"] if known and kind == "http" else None  # C19
+    summed = sizes is None or sum(size for size, _ in sizes) == body_size(answer["body"])
+    return known and summed and fits(f"{kind}-request", record["request"])
 
 def is_statement(value: Any) -> bool:
     """M6 to M9: whether a payload is a statement of ours."""
-    if not check("statement")(value):
+    if not fits("statement", value):
         return False
     names, cassettes = [subject["name"] for subject in value["subject"]], value["predicate"]["cassettes"]
     first, origins = [entry["name"] for entry in cassettes], {entry["origin"] for entry in cassettes}
@@ -341,31 +304,21 @@ def is_statement(value: Any) -> bool:
     return once and first == names[: len(first)]
 
 # ---- files and the tree: C8, M13 ----
-
-def open_regular(path: str, folder: int | None = None, flags: int = 0) -> BinaryIO:
+def open_regular(path: str) -> BinaryIO:
     """Open a regular file to read, never waiting for one that is none (a pipe). Raises OSError, ValueError."""
-    flags |= os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-    handle = os.open(path, flags, dir_fd=folder)
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
         raise OSError
     return os.fdopen(handle, "rb", buffering=1 << 20)
 
 def open_below(folder: str, name: str) -> BinaryIO:
-    """M13: a regular file below a folder, no link followed on the way. Raises OSError."""
-    *parents, last = name.split("/")
-    handles, nofollow = [], getattr(os, "O_NOFOLLOW", 0)
-    if os.open not in os.supports_dir_fd or not nofollow:
-        steps = [os.path.join(folder, *parents[:n], part) for n, part in enumerate([*parents, last])]
-        return open_regular("" if any(map(os.path.islink, steps)) else steps[-1])
-    try:
-        handles.append(os.open(folder or ".", os.O_RDONLY | os.O_DIRECTORY))
-        for part in parents:
-            handles.append(os.open(part, os.O_RDONLY | os.O_DIRECTORY | nofollow, dir_fd=handles[-1]))
-        return open_regular(last, handles[-1], nofollow)
-    finally:
-        for handle in handles:
-            os.close(handle)
+    """M13: a regular file below a folder, reached through no link. Raises OSError."""
+    parts = name.split("/")
+    steps = [os.path.join(folder, *parts[: n + 1]) for n in range(len(parts))]
+    if any(map(os.path.islink, steps)):
+        raise OSError
+    return open_regular(steps[-1])
 
 def load(path: str, found: Findings, named: bool = True) -> bytes | None:
     """A file of evidence; None if it can not be had, which is an error unless it was neither named nor there."""
@@ -394,7 +347,6 @@ def roots(leaves: bytearray, sizes: set[int]) -> dict[int, str]:
     return found
 
 # ---- evidence: N1 to N5, N9, M1 to M9 ----
-
 BEGUN: Final = rb"([1-9]\d{0,15})\n([A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=)\n"
 NOTE: Final = re.compile(
     rb"(?=[^\n]{66,320}\n)(%b/[0-9a-f]{64})\n%b\n" % (PREFIX.encode(), BEGUN)
@@ -405,8 +357,7 @@ LINE: Final = re.compile(
     rb'"signatures":\[\{"keyid":"([0-9a-f]{64})","sig":"([A-Za-z0-9+/]{86}==)"\}\]\}\n'
 )
 
-@dataclass(frozen=True, slots=True)
-class Note:
+class Note(NamedTuple):
     """A note; `text` is what was signed, `lines` are name, key id and signature."""
 
     origin: str
@@ -414,6 +365,21 @@ class Note:
     root: str
     text: bytes
     lines: list[tuple[str, bytes, bytes]]
+
+class Manifest(NamedTuple):
+    """What a manifest says (None if malformed), which of the named keys say so, and how many lines are by others."""
+
+    statement: Any
+    by: set[Key]
+    strangers: int
+
+class Claim(NamedTuple):
+    """What evidence of either source says of the cassette: the root of so many records, by these of the named keys."""
+
+    source: str
+    number: int
+    root: str
+    by: set[Key]
 
 def read_notes(data: bytes) -> tuple[list[Note], int]:
     """N1 to N5: the notes at the beginning, and how many bytes they take."""
@@ -429,7 +395,7 @@ def read_notes(data: bytes) -> tuple[list[Note], int]:
         at = note.end()
     return notes, at
 
-def is_torn_note(rest: bytes, origin: str, after_note: bool) -> bool:
+def is_torn_note(rest: bytes, origin: str | None, after_note: bool) -> bool:
     """N9: whether bytes are the beginning of a note that was cut."""
     line = f"{origin}\n".encode()
     if after_note and rest.startswith(b"\xe2") and b"\n" not in rest:
@@ -438,15 +404,6 @@ def is_torn_note(rest: bytes, origin: str, after_note: bool) -> bool:
         return bool(origin) and line.startswith(rest)
     begun = re.fullmatch(rb"(?:([1-9]\d{0,15})\n|%b\n?)?" % BEGUN, rest[len(line) : rest.rfind(b"\n") + 1])
     return begun is not None and int(begun[1] or begun[2] or 1) <= OWN_MAX
-
-@dataclass(frozen=True, slots=True)
-class Manifest:
-    """What a manifest says (None if malformed), which of the named keys say so, and how many lines are by others."""
-
-    statement: Any
-    by: set[int]
-    strangers: int
-    is_strange: bool
 
 def read_manifest(data: bytes, keys: list[Key], found: Findings) -> Manifest:
     """M1 to M9."""
@@ -460,18 +417,17 @@ def read_manifest(data: bytes, keys: list[Key], found: Findings) -> Manifest:
     statement = statement if spelled and is_statement(statement) else None
     found.when(b"\r\n" in data, "manifest.crlf")
     found.when(statement is None and b"\r\n" not in data, "manifest.form")
-    owners = [{at for at, key in enumerate(keys) if key.fingerprint == keyid} for _, keyid, _ in lines]
-    by = set()
+    owners, by = [{key for key in keys if key.fingerprint == keyid} for _, keyid, _ in lines], set()
     for own, (payload, _, signature) in zip(owners, lines, strict=True):
         signed = b"DSSEv1 28 application/vnd.in-toto+json %d %b" % (len(payload), payload)  # M4
-        holding = {at for at, key in enumerate(keys) if verify_signature(key.public, signature, signed)}
+        holding = {key for key in keys if verify_signature(key.public, signature, signed)}
         found.when(own - holding, "manifest.signature")  # M5
         found.when(holding - own, "manifest.id")
         by |= own & holding
-    return Manifest(statement, by, owners.count(set()), good and not any(owners))
+    found.when(good and keys and not any(owners), "trust.stranger")
+    return Manifest(statement, by, owners.count(set()))
 
 # ---- one cassette: C1 to C22, V4 ----
-
 WITHHELD: Final = re.compile(rb'\{"withheld":"([0-9a-f]{64})"\}\n')
 START: Final = re.compile(rb'\{"prev":"([0-9a-f]{64})","seq":(0|[1-9]\d{0,15}),"type":"(open|run|interaction|end)",')
 FORMAT: Final = re.compile(START.pattern + rb'"format":"([A-Za-z0-9._/-]{1,64})".*\n', re.S)
@@ -481,32 +437,30 @@ def other_format(line: bytes) -> str:
     named = FORMAT.match(line)
     if named and named[3] == b"open" and int(named[2]) <= OWN_MAX:
         return "" if named[4] == b"provtape/1" else "input.format"
-    try:
+    names = set()
+    with suppress(ValueError):
         value, _ = read_json(line)
-    except ValueError:
-        return ""
-    names = set(value) if isinstance(value, dict) else set()
+        names = set(value) if isinstance(value, dict) else set()
     return "input.tutorial" if {"prev", "key", "output", "hash"} <= names and "seq" not in names else ""
 
 class Cassette:
-    """One pass over a cassette, keeping 32 bytes of each record; then what the evidence says of it."""
+    """One pass over a cassette, keeping 40 bytes of each record; then what the evidence says of it."""
 
-    def __init__(self, name: str, keys: list[Key], manifest: Manifest | None) -> None:
-        self.name, self.keys, self.manifest, self.found = os.path.basename(name), keys, manifest, Findings()
-        self.sha256, self.leaves, self.numbers = hashlib.sha256(), bytearray(), array("Q")
+    def __init__(self, path: str, keys: list[Key], manifest: Manifest | None) -> None:
+        self.name, self.keys, self.manifest, self.found = os.path.basename(path), keys, manifest, Findings()
+        self.hash, self.leaves, self.numbers = hashlib.sha256(), bytearray(), array("Q")
         self.records = self.size = self.interactions = self.withheld = self.ends = 0
-        self.strangers = self.notes = self.counted = 0  # of the checkpoint file: lines by others, notes, lines that count
-        self.torn = self.broken = self.faulty = False
-        self.last = self.origin = ""  # the type of the last record; N2, if record 0 is as it should be
-        self.opening: Any = None  # that record 0
-        self.runs: list[dict[str, Any]] = []  # V4
-        # what evidence of this origin says: its source, a number of records, their root, which of the keys signed
-        self.claims: list[tuple[str, int, str, set[int]]] = []
+        self.torn = self.sealed = False  # V4
+        self.opening: Any = None  # record 0, if nothing is wrong with it, and then its origin (N2)
+        self.origin: str | None = None
+        self.runs: list[dict[str, Any]] = []
+        self.claims: list[Claim] = []
+        self.lines: list[bool] = []  # of the checkpoint file: whether each line counts for a named key
 
     def read(self, stream: BinaryIO) -> bool:
         """C1, C5, C11, C12: read to the end; False where an error forbids it."""
         while line := stream.readline(RECORD_LIMIT + 1):
-            self.sha256.update(line)
+            self.hash.update(line)
             self.torn = not line.endswith(b"\n")
             error = "input.limit" if len(line) > RECORD_LIMIT else "" if self.size else other_format(line)
             if error:
@@ -515,9 +469,9 @@ class Cassette:
             self.found.when(self.ends, "record.after-end", self.records, self.size)
             if not self.torn:
                 self.take(line)
-        if self.numbers and self.broken:
-            del self.found["record.seq"]
-        elif self.numbers:  # C4
+        if "record.start" in self.found:
+            self.found.pop("record.seq", None)
+        elif "record.seq" in self.found:  # C4
             moved = "swap" if max(self.numbers) < self.records else "drop"
             self.found["record.seq"]["attack"] = "insert" if len(set(self.numbers)) < self.records else moved
         self.found.when(not self.records, "cassette.empty", 0, 0)
@@ -536,19 +490,16 @@ class Cassette:
             seq, kind = int(start[2]), start[3].decode()
             self.judge(line, start[1].decode(), kind, seq)
         else:
-            self.broken = True
             self.found.when(True, "record.start", at, self.size)
-        if seq != at or self.numbers:  # all numbers are kept once one of them is not its place
-            self.numbers = self.numbers or array("Q", range(at))
-            self.numbers.append(seq)
-            self.found.when(True, "record.seq", at, self.size)
+        self.found.when(seq != at, "record.seq", at, self.size)
+        self.numbers.append(seq)
         self.interactions += kind == "interaction"
         if self.runs:
             self.runs[-1]["interactions"] += kind == "interaction"
-        self.last, self.ends = kind, self.ends + (kind == "end")
+        self.sealed, self.ends = kind == "end" and not self.ends, self.ends + (kind == "end")
         self.leaves += leaf
         if self.opening and not at:
-            self.origin = f"{self.opening['prefix']}/{leaf.hex()}"  # N2
+            self.origin = f"{self.opening['prefix']}/{leaf.hex()}"
         self.records, self.size = at + 1, self.size + len(line)
 
     def judge(self, line: bytes, prev: str, kind: str, seq: int) -> None:
@@ -565,18 +516,12 @@ class Cassette:
             "record.place": (kind == "open") != (at == 0) or (at == 1 and kind != "run"),
         }
         fault = next((code for code, is_so in faults.items() if is_so), "")
-        self.found.when(fault and not self.faulty, fault, at, self.size)
-        self.faulty |= bool(fault)
+        self.found.when(fault and not faults.keys() & self.found.keys(), fault, at, self.size)
         if kind == "open" and at == seq and not fault:
             self.opening = value
         if value and kind == "run" and spelled and known:
             capture = {name: value["capture"][name] for name in ("road", "enclosed")}
             self.runs.append({"record": at, "interactions": 0} | capture | {"code": value["code"]})
-
-    @property
-    def sealed(self) -> bool:
-        """V4: the last record is the first `end`."""
-        return self.last == "end" and self.ends == 1
 
     def hear_notes(self, data: bytes, beside: bool) -> None:
         """N1 to N9: a checkpoint file, or a note that was kept; content, and apart from it signatures (V5)."""
@@ -589,24 +534,20 @@ class Cassette:
             by = self.signers(note, beside)
             self.found.when(self.origin and note.origin != self.origin, "checkpoint.origin")
             if note.origin == self.origin:
-                self.claims.append(("checkpoint", note.number, note.root, by))
-        self.notes += len(notes) * beside
+                self.claims.append(Claim("checkpoint", note.number, note.root, by))
 
-    def signers(self, note: Note, beside: bool) -> set[int]:
+    def signers(self, note: Note, beside: bool) -> set[Key]:
         """N6, N7: which of the named keys signed a note."""
-        by = set()
+        by: set[Key] = set()
         for name, key_id, signature in note.lines:
-            counted = False
-            for at, key in enumerate(self.keys):
-                right, holds = note_id(name, key.public), verify_signature(key.public, signature, note.text)
-                near = base64.b64encode(right)[:5] == base64.b64encode(key_id)[:5]
-                self.found.when(key_id != right and (holds or near), "checkpoint.id")
-                if key_id == right and key.name in (None, name):
-                    counted = True
-                    self.found.when(not holds, "checkpoint.signature")
-                    by |= {at} if holds else set()
-            self.strangers += beside and not counted
-            self.counted += beside and counted
+            right = {key: note_id(name, key.public) for key in self.keys}
+            counted = {key for key in self.keys if right[key] == key_id and key.name in (None, name)}
+            holding = {key for key in self.keys if verify_signature(key.public, signature, note.text)}
+            near = {key for key in self.keys if base64.b64encode(right[key])[:5] == base64.b64encode(key_id)[:5]}
+            self.found.when(counted - holding, "checkpoint.signature")
+            self.found.when(any(right[key] != key_id for key in holding | near), "checkpoint.id")
+            by |= counted & holding
+            self.lines += [bool(counted)] * beside
         return by
 
     def hear_manifest(self, entry: Any) -> None:
@@ -617,44 +558,37 @@ class Cassette:
         entry = next((row for row in ([entry] if entry else entries) if row["origin"] == self.origin), None)
         when(not entry, "manifest.origin")
         if entry:
-            n_signed, last = entry["records"], self.runs[-1] if self.runs else {"record": None, "code": entry["code"]}
-            scrub = {name: self.opening["scrub"][name] for name in ("name", "sha256")}
+            whole, run = entry["records"] == n, self.runs[-1] if self.runs else {"record": None, "code": entry["code"]}
+            right = whole and roots(self.leaves, {n})[n] == entry["root"]
             digest = self.manifest.statement["subject"][entries.index(entry)]["digest"]["sha256"]
-            right = n_signed == n and roots(self.leaves, {n})[n] == entry["root"]
-            when(n_signed == n and self.last != "end", "manifest.unsealed")
-            when(entry["scrub"] != scrub, "manifest.scrub", 0, 0)
-            when(n_signed == n and entry["code"] != last["code"], "manifest.code", last["record"])
+            when(whole and not self.sealed, "manifest.unsealed")
+            when(any(entry["scrub"][name] != self.opening["scrub"][name] for name in entry["scrub"]), "manifest.scrub", 0, 0)
+            when(whole and entry["code"] != run["code"], "manifest.code", run["record"])
             asked = right and not self.torn and not self.withheld
-            when(asked and digest != self.sha256.hexdigest(), "manifest.digest")
-            when(n_signed < n, "manifest.append", n_signed)
-            self.claims.append(("manifest", n_signed, entry["root"], self.manifest.by))
+            when(asked and digest != self.hash.hexdigest(), "manifest.digest")
+            when(entry["records"] < n, "manifest.append", entry["records"])
+            self.claims.append(Claim("manifest", entry["records"], entry["root"], self.manifest.by))
 
-    def weigh(self) -> list[dict[str, Any]]:
-        """N8, M10, V6, V7: the claims against the records; what each key covers."""
-        n, right = self.records, roots(self.leaves, {number for _, number, _, _ in self.claims})
-        agreeing = [claim for claim in self.claims if right.get(claim[1]) == claim[2]]
+    def weigh(self) -> list[Claim]:
+        """N8, M10, V6: the claims against the records; those that agree."""
+        n, right = self.records, roots(self.leaves, {claim.number for claim in self.claims})
+        agreeing = [claim for claim in self.claims if right.get(claim.number) == claim.root]
         for source in ("checkpoint", "manifest"):
-            numbers = [number for claimed, number, _, _ in self.claims if claimed == source]
+            claims = [claim for claim in self.claims if claim.source == source]
             beyond = "cassette.cut" if self.torn else f"{source}.records"
-            self.found.when(max(numbers, default=0) > n, beyond, n, self.size)
-            wrong = [c[1] for c in self.claims if c[0] == source and right.get(c[1], c[2]) != c[2]]
-            below = [number for _, number, _, _ in agreeing if number < min(wrong, default=0)]
+            self.found.when(any(claim.number > n for claim in claims), beyond, n, self.size)
+            wrong = [claim.number for claim in claims if right.get(claim.number, claim.root) != claim.root]
+            below = [claim.number for claim in agreeing if claim.number < min(wrong, default=0)]
             self.found.when(wrong, f"{source}.root", max(below, default=0))
-        signed = {(number, root) for _, number, root, by in self.claims if by}
-        self.found.when(len(signed) > len({number for number, _ in signed}), "evidence.fork")
-        return [
-            {"name": key.name, "fingerprint": key.fingerprint}
-            | {"records": max((number for _, number, _, by in agreeing if at in by), default=0)}
-            | {"manifest": self.manifest is not None and at in self.manifest.by}
-            for at, key in enumerate(self.keys)
-        ]
+        signed = {(claim.number, claim.root) for claim in self.claims if claim.by}
+        self.found.when(len(signed) > len(dict(signed)), "evidence.fork")
+        return agreeing
 
     def trust(self, noted: bool, options: argparse.Namespace) -> None:
         """Class U, and what the caller expects (V8)."""
         when, n, bare = self.found.when, self.records, not self.manifest
-        strange = self.keys and (self.manifest.is_strange if self.manifest else self.notes and not self.counted)
+        strange = bare and self.keys and self.lines and not any(self.lines)
         when(self.torn and not self.ends and "cassette.cut" not in self.found, "cassette.torn", n, self.size)
-        when(not self.keys, "trust.no-key")
         when(strange, "trust.stranger")
         when(bare and not noted, "trust.no-evidence")
         when(bare and noted and self.sealed and not strange, "trust.no-manifest")
@@ -662,7 +596,7 @@ class Cassette:
         if options.allow_withheld:
             self.found.pop("cassette.withheld", None)
         when(options.expect_origin not in (None, self.origin), "expect.origin", 0)
-        when(options.expect_records not in (None, n), "expect.records", n)
+        when(options.expect_records not in (None, str(n)), "expect.records", n)
         if options.expect_commit is not None:
             asked = [run for run in self.runs if run["interactions"]] or self.runs[-1:]
             other = [run for run in asked if not run["code"] or run["code"]["commit"] != options.expect_commit]
@@ -678,28 +612,30 @@ class Cassette:
             if data is not None:
                 self.hear_notes(data, place == 0)
         self.hear_manifest(entry)
-        covers, n = self.weigh(), self.records
+        agreeing, manifest = self.weigh(), self.manifest or Manifest(None, set(), 0)
         self.trust(beside is not None, options)
-        opening = self.opening or {"scrub": None, "match": {"ignore": []}}
-        scrub = opening["scrub"] and {name: opening["scrub"][name] for name in ("name", "sha256")}
-        return (
-            {"name": self.name, "origin": self.origin or None, "records": n}
-            | {"interactions": self.interactions, "withheld": self.withheld}
-            | {"sealed": self.sealed, "root": roots(self.leaves, {n}).get(n)}
-            | {"sha256": self.sha256.hexdigest(), "scrub": scrub, "ignore": opening["match"]["ignore"]}
-            | {"runs": self.runs, "covers": covers}
-            | {"strangers": self.strangers + (self.manifest.strangers if self.manifest else 0)}
-        )
+        covers = []
+        for key in self.keys:  # V7
+            most = max((claim.number for claim in agreeing if key in claim.by), default=0)
+            covers.append({"name": key.name, "fingerprint": key.fingerprint, "records": most, "manifest": key in manifest.by})
+        scrub = self.opening and {name: self.opening["scrub"][name] for name in ("name", "sha256")}
+        same = ("name", "origin", "records", "interactions", "withheld", "sealed", "runs")
+        return {name: getattr(self, name) for name in same} | {
+            "root": roots(self.leaves, {self.records}).get(self.records),
+            "sha256": self.hash.hexdigest(),
+            "scrub": scrub,
+            "ignore": self.opening["match"]["ignore"] if self.opening else [],
+            "covers": covers,
+            "strangers": self.lines.count(False) + manifest.strangers,
+        }
 
 # ---- the command: M13, V2, V3, V8, V9 ----
-
 def bind(found: Findings, folder: str, subjects: list[Any], asked: bool) -> list[dict[str, str]]:
     """M13: the state of each bound file."""
     states = []
     for subject in subjects:
-        name, state = subject["name"], "not asked"
+        name, state, digest = subject["name"], "missing" if asked else "not asked", hashlib.sha256()
         if asked:
-            state, digest = "missing", hashlib.sha256()
             with suppress(OSError), open_below(folder, name) as stream:
                 while data := stream.read(1 << 20):
                     digest.update(data)
@@ -712,12 +648,9 @@ def bind(found: Findings, folder: str, subjects: list[Any], asked: bool) -> list
 def verify(options: argparse.Namespace) -> dict[str, Any]:
     """The report (report.schema.json) on what the command line names."""
     shared, path, whole = Findings(), options.cassette, False
-    read = [(read_key(text), text) for text in options.pubkey]
-    keys = [key for key, _ in read if key]
-    shared.when(len(keys) < len(read), "key.refused")
-    for key, text in read:
-        if key:
-            warn_of_key(key, text, path)
+    keys = [key for text in options.pubkey if (key := read_key(text))]
+    shared.when(len(keys) < len(options.pubkey), "key.refused")
+    shared.when(not options.pubkey, "trust.no-key")
     with suppress(OSError, ValueError), open_regular(path) as stream:
         whole = stream.read(12) == b'{"payload":"'  # a manifest in place of a cassette
     place = path if whole else options.manifest or f"{path}.intoto.jsonl"
@@ -752,8 +685,8 @@ def report(shared: Findings, founds: list[Findings], rows: list[Any], subjects: 
         found.update({code: finding for code, finding in shared.items() if code not in found})
     founds = founds or [shared]
     word = next(word for word in EXITS if any(found.word() == word for found in founds))
-    founds.sort(key=lambda found: found.word() == word)  # last, so that their places are the ones kept
-    merged = {code: finding for found in founds for code, finding in found.items()}
+    founds.sort(key=lambda found: found.word() != word)
+    merged = {code: finding for found in reversed(founds) for code, finding in found.items()}
     deciding = {code for found in founds if found.word() == word for code in found if RULES[code][0] == GROUPS[word]}
     first = [code for code in RULES if code in deciding][:1]
     order = first + [code for code in RULES if code in merged and code not in first]
@@ -771,46 +704,34 @@ def clean(value: Any) -> Any:
 
 def render(shown: Any) -> str:
     """The report for people: the word and the attack, the facts, the findings, the limits."""
-    lines = [" ".join([shown["verdict"], *[finding["attack"] or "" for finding in shown["findings"][:1]]]).rstrip()]
+    attack = shown["findings"][0]["attack"] if shown["findings"] else None
+    lines = [f"{shown['verdict']} ({attack})" if attack else shown["verdict"]]
     for row in shown["facts"]["cassettes"]:
-        said = [f"{row['interactions']} interactions ({row['withheld']} withheld) in {row['records']} records"]
-        said += ["sealed" if row["sealed"] else "not sealed", f"origin {row['origin']}"]
-        for key in row["covers"]:
-            signed = " and signed the manifest" * key["manifest"]
-            said.append(f"{key['name'] or 'key'} ({key['fingerprint']}) covers the first {key['records']}{signed}")
-        for run in row["runs"]:
-            code = f"{run['code']['commit']}{' (dirty)' * run['code']['dirty']}" if run["code"] else "none"
-            said.append(f"run at record {run['record']}: {run['interactions']} interactions, commit {code}")
-        said += [f"match keys ignore {pointer}" for pointer in row["ignore"]]
-        lines.append(f"{row['name']}: {'; '.join(said)}; {row['strangers']} signature lines by others")
+        said = [f"{row['name']}: {row['records']} records, {'' if row['sealed'] else 'not '}sealed, origin {row['origin']}"]
+        said += [f"{row['interactions']} interactions ({row['withheld']} withheld)"]
+        said += [f"{key['name'] or key['fingerprint']} covers the first {key['records']}" for key in row["covers"]]
+        said += [f"run {run['record']} at commit {(run['code'] or {}).get('commit')}" for run in row["runs"]]
+        lines.append("; ".join([*said, *(f"match keys ignore {pointer}" for pointer in row["ignore"])]))
     for finding in shown["findings"]:
-        record = f", record {finding['record']}" * (finding["record"] is not None)
-        offset = f", byte {finding['offset']}" * (finding["offset"] is not None)
-        lines.append(f"- {finding['code']}{record}{offset}: {finding['message']}")
+        place = [f"{name} {finding[name]}" for name in ("record", "offset") if finding[name] is not None]
+        lines.append(f"- {', '.join([finding['code'], *place])}: {finding['message']}")
         lines += [f"  hint: {finding['hint']}"] * (finding["hint"] is not None)
     return "\n".join([*lines, LIMITS])
-
-def own_number(text: str) -> int:
-    """What --expect-records takes."""
-    if not check("own")(number(text)):
-        raise ValueError
-    return int(text)
 
 def understand(arguments: list[str]) -> argparse.Namespace | None:
     """The options, or None if the command line can not be understood (argparse says why on stderr)."""
     parser = argparse.ArgumentParser(prog="verifier", add_help=False, allow_abbrev=False)
     parser.add_argument("cassette")
-    parser.add_argument("--expect-records", type=own_number)
     for name in ("--pubkey", "--seen"):
         parser.add_argument(name, action="append", default=[])
-    for name in ("--manifest", "--checkpoints", "--expect-origin", "--expect-commit"):
+    for name in ("--manifest", "--checkpoints", "--expect-origin", "--expect-commit", "--expect-records"):
         parser.add_argument(name)
     for name in ("--only", "--allow-withheld", "--json"):
         parser.add_argument(name, action="store_true")
-    try:
-        return parser.parse_args(arguments)
-    except SystemExit:
-        return None
+    with suppress(SystemExit):
+        options = parser.parse_args(arguments)
+        return options if fits("own", number(options.expect_records or "0")) else None
+    return None
 
 def main(arguments: list[str]) -> int:
     """Verify, print, and return the exit code; nothing but a verdict of FAILED ever returns 1."""
