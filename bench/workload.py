@@ -106,6 +106,7 @@ def write(folder: Path, interactions: int) -> None:
     rng, chain, frontier, digest = random.Random(7), Chain(), Frontier(), hashlib.sha256()
     records = _members()
     bodies = [interaction(rng) for _ in range(1000)]
+    origin = ""
     with open(folder / "large.jsonl", "wb") as file:
         for place in range(interactions + 3):
             members = records[place] if place < 2 else bodies[place % 1000]
@@ -116,7 +117,7 @@ def write(folder: Path, interactions: int) -> None:
             frontier.append(bytes.fromhex(chain.last))
             digest.update(line)
             file.write(line)
-            origin = origin if place else checkpoint.origin(NAME, bytes.fromhex(chain.last))
+            origin = origin or checkpoint.origin(NAME, bytes.fromhex(chain.last))
     text = checkpoint.text(origin, chain.records, frontier.root())
     (folder / "large.jsonl.ckpt").write_bytes(note.write(text, NAME, public, key.sign(text)))
     scrub = {"name": "bench", "sha256": hashlib.sha256(RULES.encode()).hexdigest()}

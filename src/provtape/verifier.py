@@ -2,17 +2,15 @@
 
     python -I verifier.py run.jsonl --pubkey 'lab.example/alice+0769061f+AQOh...'
 
-Checks what `spec/` says, under its numbers: the records (C1 to C22), the signed notes in `run.jsonl.ckpt` (N1 to N9), the signed
-manifest `run.jsonl.intoto.jsonl` and the files it binds (M1 to M13), your keys (K1 to K6), and the way from findings to one word
-(V1 to V9): VERIFIED (exit 0), FAILED (1), ERROR (2), UNVERIFIED (3). A manifest in place of the cassette verifies all it names.
+Checks what `spec/` says, under its numbers: records (C1 to C22), signed notes in `run.jsonl.ckpt` (N1 to N9), the signed
+manifest `run.jsonl.intoto.jsonl` and the files it binds (M1 to M13), your keys (K1 to K6), and the way to one word (V1 to
+V9): VERIFIED (exit 0), FAILED (1), ERROR (2), UNVERIFIED (3). Given a manifest, it verifies all cassettes named there.
+Does not check, as no file can show it: that a model gave the answers (the key holder can invent, record again, sign
+again; only a kept note narrows that: --seen); that this is the run you mean (--expect-origin); that the named commit is
+what ran; that a time is true. Take the key from its owner and this file from where you trust it, not from beside the run.
 
-Does not check, because no file can show it: that a model gave the answers (the key holder can invent, record again and sign
-again; only somebody who saw an earlier note narrows that); that this is the run you mean (another run by the same key is
-VERIFIED too: --expect-origin); that the named commit is what ran; that a time is true. Take the key from the author and this
-file from where you trust it, neither from the folder under review. Match keys are replay's business (Q1 to Q6).
-
-Options: --pubkey KEY (text or file; repeatable)  --manifest F  --checkpoints F  --seen F (a note kept from an earlier day;
-repeatable)  --only (leave bound files out)  --allow-withheld  --expect-origin O  --expect-commit C  --expect-records N  --json
+Options: --pubkey KEY (text or file), --seen F (both repeatable), --manifest F, --checkpoints F, --allow-withheld, --only
+(leave bound files out), --expect-origin O, --expect-commit C, --expect-records N, --json.
 """
 
 from __future__ import annotations
@@ -30,7 +28,6 @@ import hashlib
 import json
 import os
 import re
-import stat
 import unicodedata
 from array import array
 from contextlib import suppress
@@ -41,7 +38,6 @@ EVIDENCE_LIMIT: Final = 64 << 20  # N1, M1
 OWN_MAX: Final = 2**53 - 1
 PREFIX: Final = r"[a-z0-9.-]+(?:/[A-Za-z0-9._~-]+)*"  # N3
 LIMITS: Final = "limits: a signer can invent responses or record again; another run by the same key verifies; times are claims"
-
 # ---- V1 to V3. The findings, in order: class, attack, codes, message, hint ----
 TABLE: Final = """
 E|-|usage|the command line can not be understood|run it with --help
@@ -82,14 +78,12 @@ U|-|cassette.open|the cassette is not sealed: there is no end|the author seals i
 U|-|cassette.withheld|interactions are withheld, by whoever made this file (C22)|--allow-withheld, if you accept that
 U|-|subject.missing|a bound file is not there, no regular file, or behind a link (M13)|put it beside the manifest, or --only
 """
-ROWS: Final = [row.split("|") for row in TABLE.strip().split("\n")]
-RULES: Final = {code: row for row in ROWS for code in row[2].split()}
+RULES: Final = {code: row.split("|") for row in TABLE.strip().split("\n") for code in row.split("|")[2].split()}
 GROUPS: Final = {"ERROR": "E", "FAILED": "F", "UNVERIFIED": "U", "VERIFIED": ""}
 EXITS: Final = {"FAILED": 1, "ERROR": 2, "UNVERIFIED": 3, "VERIFIED": 0}  # V2: order of several cassettes
 
 class Findings(dict[str, dict[str, Any]]):
     """What was found, at most once for each code (V1, V3)."""
-
     def when(self, found: Any, code: str, record: Any = None, offset: Any = None, detail: str = "") -> None:
         """If something is found, note it, unless its code was noted before."""
         if found and code not in self:
@@ -101,14 +95,11 @@ class Findings(dict[str, dict[str, Any]]):
         """V2: the first word that applies."""
         groups = {RULES[code][0] for code in self} | {""}
         return next(word for word, group in GROUPS.items() if group in groups)
-
 # ---- K1 to K6 ----
 P: Final = 2**255 - 19
 L: Final = 2**252 + 27742317777372353535851937790883648493
-SMALL_ORDER: Final = {0, 1, P - 1} | {
-    2707385501144840649318225287225658788936804267575313519463743609750303402022,
-    55188659117513257062467267217118295137698188065244968500265048394206261417927,
-}
+SMALL_ORDER: Final = {0, 1, P - 1, 2707385501144840649318225287225658788936804267575313519463743609750303402022,
+                      55188659117513257062467267217118295137698188065244968500265048394206261417927}  # fmt: skip
 SPKI: Final = bytes.fromhex("302a300506032b6570032100")  # RFC 8410: before the 32 bytes in DER
 SPELLINGS: Final = (  # K2, and what stands before the 32 bytes
     (rf"(?P<name>{PREFIX})\+(?P<id>[0-9a-f]{{8}})\+(?P<key>[A-Za-z0-9+/]+=*)", b"\x01"),
@@ -118,7 +109,6 @@ SPELLINGS: Final = (  # K2, and what stands before the 32 bytes
 
 class Key(NamedTuple):
     """A key that the caller named; `fingerprint` is the keyid of M3."""
-
     name: str | None
     public: bytes
     fingerprint: str
@@ -132,7 +122,6 @@ def verify_signature(public: bytes, signature: bytes, message: bytes) -> bool:
     """K3: whether `signature` (64 bytes) by `public` (32 bytes) holds over `message`."""
     from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-
     small = len(signature) == 64 and int.from_bytes(signature[32:], "little") < L
     if small and is_strict_point(public) and is_strict_point(signature[:32]):
         with suppress(InvalidSignature):
@@ -143,8 +132,8 @@ def verify_signature(public: bytes, signature: bytes, message: bytes) -> bool:
 def unbase64(text: str) -> bytes:
     """Canonical base64 (spec/README) decoded; nothing if it is not."""
     with suppress(ValueError):
-        data = base64.b64decode(text, validate=True)
-        return data if base64.b64encode(data).decode() == text else b""
+        if base64.b64encode(data := base64.b64decode(text, validate=True)).decode() == text:
+            return data
     return b""
 
 def note_id(name: str, public: bytes) -> bytes:
@@ -160,11 +149,8 @@ def read_key(text: str, is_file: bool = False) -> Key | None:
             named = not name or (len(name) <= 255 and typed["id"] == note_id(name, public).hex())
             good = named and len(blob) == len(before) + 32 and is_strict_point(public)
             return Key(name, public, hashlib.sha256(SPKI + public).hexdigest()) if good else None
-    if is_file or "-----BEGIN" in text or text.startswith("ssh-"):
-        return None
-    data = load(text, Findings())
-    return read_key(data.decode(), True) if data and len(data) < 4096 and data.isascii() else None
-
+    text = "" if is_file or "-----BEGIN" in text or text.startswith("ssh-") else load(text, Findings()) or ""
+    return read_key(text, True) if text.isascii() and 0 < len(text) < 4096 else None
 # ---- C6 and C7 ----
 STRING: Final = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"')
 
@@ -174,14 +160,12 @@ def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         raise ValueError
     return dict(pairs)
 
-def number(token: str) -> int | bytes:
-    """An own number converted; any other integer stays its token, as bytes."""
-    return int(token) if re.fullmatch("0|[1-9][0-9]{0,15}", token) else token.encode("ascii")
-
 encode: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode
 FAST: Final = json.JSONDecoder(parse_constant=int)  # int("NaN") raises ValueError, as every refusal here
-EXACT: Final = json.JSONDecoder(parse_constant=int, parse_int=number, parse_float=str.encode, object_pairs_hook=unique)
-
+EXACT: Final = json.JSONDecoder(  # an own number is converted, any other number stays its token
+    parse_int=lambda token: int(token) if token.isdecimal() and len(token) < 17 else token.encode(),
+    parse_float=str.encode, parse_constant=int, object_pairs_hook=unique,
+)  # fmt: skip
 def is_shallow(data: bytes) -> bool:
     """C6: at most 64 containers deep. Strings are cut out, then 64 times all innermost pairs."""
     plain = b"".join(data.replace(b"\\\\", b"").replace(b'\\"', b"").split(b'"')[::2])
@@ -203,44 +187,30 @@ def read_json(data: bytes) -> tuple[Any, bool]:
     strings = [FAST.decode(token) for token in tokens]
     "".join(strings).encode()  # ValueError for a lone surrogate that was written as an escape
     return value, not re.search("[ \t\r\n]", STRING.sub("", text)) and list(map(encode, strings)) == tokens
-
 # ---- C13 to C21, M6 to M8. The members of everything: `?` may be null, `[]` array of; what has no row is a pattern ----
-ROWS_OF_MEMBERS: Final = r"""
-open prev:any seq:any type:any format:provtape/1 prefix:prefix nonce:random created:time recorder:text scrub:rules match:match
- previous:previous? meta:object
-rules name:text sha256:hex64 rules:text
-match headers:text[] ignore:text[]
-previous origin:origin records:count root:hex64
-run prev:any seq:any type:any started:time recorder:text code:code? command:text[]? environment:object capture:capture meta:object
-code uri:text? commit:git tree:git dirty:flag
+SHAPES: Final = r"""
+open prev:any seq:any type:any format:provtape/1 prefix:prefix nonce:random created:time recorder:text scrub:rules
+ match:match previous:previous? meta:object; rules name:text sha256:hex64 rules:text
+match headers:text[] ignore:text[]; previous origin:origin records:count root:hex64
+run prev:any seq:any type:any started:time recorder:text code:code? command:text[]? environment:object capture:capture
+ meta:object; code uri:text? commit:git tree:git dirty:flag
 capture road:command|in-process|session|import enclosed:flag allow:text[] pass:text[] routes:object
 interaction prev:any seq:any type:any kind:llm|tool|http key:hex64 request:any response:any started:time elapsed_ms:own
- scrubbed:scrubbed[] meta:object salt:random
-scrubbed rule:text where:text count:own
-llm-request model:text prompt:any params:any
-llm-response output:any
-tool-request name:text arguments:any
-tool-response result:any
-error error:any
-http-request method:text url:text headers:header[] body:body?
-http-response ended:complete|client_left|upstream_broke|no_response error:text? status:own? headers:header[] body:body? chunks:chunk[]?
-text-body text:text
-base64-body base64:text
-end prev:any seq:any type:any closed:time meta:object
-statement _type:https://in-toto\.io/Statement/v1 subject:subject[] predicateType:urn:provtape:manifest:v1 predicate:predicate
-subject name:path digest:digest
-digest sha256:hex64
+ scrubbed:scrubbed[] meta:object salt:random; scrubbed rule:text where:text count:own
+llm-request model:text prompt:any params:any; llm-response output:any; error error:any
+tool-request name:text arguments:any; tool-response result:any
+http-request method:text url:text headers:header[] body:body?; text-body text:text; base64-body base64:text
+http-response ended:complete|client_left|upstream_broke|no_response error:text? status:own? headers:header[] body:body?
+ chunks:chunk[]?; end prev:any seq:any type:any closed:time meta:object
+statement _type:https://in-toto\.io/Statement/v1 subject:subject[] predicateType:urn:provtape:manifest:v1
+ predicate:predicate; subject name:path digest:digest; digest sha256:hex64
 predicate cassettes:cassette[] inputs:input[] steps:step[] claims:claim[] recorder:text created:time
-cassette name:text origin:origin records:count root:hex64 code:code? scrub:pack
-pack name:text sha256:hex64
-input name:text from:text
-step id:text argv:text[] cwd:text cassettes:text[] writes:text[]
+cassette name:text origin:origin records:count root:hex64 code:code? scrub:pack; pack name:text sha256:hex64
+input name:text from:text; step id:text argv:text[] cwd:text cassettes:text[] writes:text[]
 claim id:text text:text file:text pointer:text value:any tolerance:any steps:text[]
 """
-MEMBERS: Final = {
-    row.split()[0]: dict(member.split(":", 1) for member in row.split()[1:])
-    for row in ROWS_OF_MEMBERS.replace("\n ", " ").strip().split("\n")
-}
+SHAPE_ROWS: Final = [row.split() for row in SHAPES.replace("\n ", " ").replace("; ", "\n").strip().split("\n")]
+MEMBERS: Final = {name: dict(member.split(":", 1) for member in members) for name, *members in SHAPE_ROWS}
 SEGMENT: Final = r"(?!\.\.?(?:/|\Z))[A-Za-z0-9._-]+"
 PATTERNS: Final = {
     "prefix": rf"(?=.{{1,255}}\Z){PREFIX}",
@@ -260,18 +230,16 @@ def fits(kind: str, value: Any) -> bool:
         return isinstance(value, TYPES[kind])
     if kind in LEAST:
         return type(value) is int and LEAST[kind] <= value <= OWN_MAX
-    if kind in MEMBERS:
-        members = MEMBERS[kind]
+    if members := MEMBERS.get(kind):
         named = isinstance(value, dict) and list(value) == list(members)
         return named and all(fits(members[name], part) for name, part in value.items())
     if kind.endswith("?"):
         return value is None or fits(kind[:-1], value)
     if kind.endswith("[]"):
         return isinstance(value, list) and all(fits(kind[:-2], part) for part in value)
-    if kind == "header":  # C17
-        return fits("text[]", value) and len(value) == 2 and not re.search("[A-Z]", value[0])
-    if kind == "chunk":  # C19
-        return fits("own[]", value) and len(value) == 2
+    if kind in ("header", "chunk"):  # C17, C19
+        pair = fits("text[]" if kind == "header" else "own[]", value) and len(value) == 2
+        return pair and not (kind == "header" and re.search("[A-Z]", value[0]))
     if kind == "body":
         return body_size(value) > 0
     return isinstance(value, str) and re.fullmatch(PATTERNS.get(kind, kind), value) is not None
@@ -285,52 +253,39 @@ def body_size(body: Any) -> int:
 
 def has_members(kind: str, record: Any) -> bool:
     """C13 to C20: whether a record has the members of its type."""
-    if kind != "interaction" or not fits(kind, record):
-        scrub = record["scrub"] if kind == "open" and fits(kind, record) else None
-        return fits(kind, record) and (not scrub or hashlib.sha256(scrub["rules"].encode()).hexdigest() == scrub["sha256"])
+    if not fits(kind, record) or kind not in ("open", "interaction"):
+        return fits(kind, record)
+    if kind == "open":
+        return bool(hashlib.sha256(record["scrub"]["rules"].encode()).hexdigest() == record["scrub"]["sha256"])
     kind, answer = record["kind"], record["response"]
     known = fits(f"{kind}-response", answer) or (kind != "http" and fits("error", answer))
     sizes = answer["chunks"] if known and kind == "http" else None  # C19
     summed = sizes is None or sum(size for size, _ in sizes) == body_size(answer["body"])
     return known and summed and fits(f"{kind}-request", record["request"])
-
-def is_statement(value: Any) -> bool:
-    """M6 to M9: whether a payload is a statement of ours."""
-    if not fits("statement", value):
-        return False
-    names, cassettes = [subject["name"] for subject in value["subject"]], value["predicate"]["cassettes"]
-    first, origins = [entry["name"] for entry in cassettes], {entry["origin"] for entry in cassettes}
-    once = len({name.lower() for name in names}) == len(names) and len(origins) == len(first) > 0
-    return once and first == names[: len(first)]
-
 # ---- files and the tree: C8, M13 ----
 def open_regular(path: str) -> BinaryIO:
-    """Open a regular file to read, never waiting for one that is none (a pipe). Raises OSError, ValueError."""
-    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
-    if not stat.S_ISREG(os.fstat(handle).st_mode):
-        os.close(handle)
+    """Open a regular file to read, never waiting for one that is none (a pipe). Raises OSError."""
+    if not os.path.isfile(path):
         raise OSError
-    return os.fdopen(handle, "rb", buffering=1 << 20)
+    return open(path, "rb", buffering=1 << 20)
 
 def open_below(folder: str, name: str) -> BinaryIO:
     """M13: a regular file below a folder, reached through no link. Raises OSError."""
     parts = name.split("/")
-    steps = [os.path.join(folder, *parts[: n + 1]) for n in range(len(parts))]
-    if any(map(os.path.islink, steps)):
+    if any(os.path.islink(os.path.join(folder, *parts[:n])) for n in range(1, len(parts) + 1)):
         raise OSError
-    return open_regular(steps[-1])
+    return open_regular(os.path.join(folder, name))
 
-def load(path: str, found: Findings, named: bool = True) -> bytes | None:
-    """A file of evidence; None if it can not be had, which is an error unless it was neither named nor there."""
+def load(path: str, found: Findings, named: bool = True) -> str | None:
+    """A file of evidence, a character for each byte; None if it can not be had, an error if it was named or is there."""
     try:
         with open_regular(path) as stream:
-            data = stream.read(EVIDENCE_LIMIT + 1)
-    except (OSError, ValueError):
+            text = stream.read(EVIDENCE_LIMIT + 1).decode("latin-1")
+    except OSError:
         found.when(named or os.path.lexists(path), "input.unreadable", detail=f": {path}")
         return None
-    found.when(len(data) > EVIDENCE_LIMIT, "input.limit", detail=f": {path}")
-    return data if len(data) <= EVIDENCE_LIMIT else None
-
+    found.when(len(text) > EVIDENCE_LIMIT, "input.limit", detail=f": {path}")
+    return text if len(text) <= EVIDENCE_LIMIT else None
 def roots(leaves: bytearray, sizes: set[int]) -> dict[int, str]:
     """C8: root(n) in hex for each of `sizes` that there is, in one sweep (RFC 6962 section 2.1)."""
     peaks: list[bytes] = []  # the roots of the perfect subtrees so far, the largest first
@@ -345,78 +300,42 @@ def roots(leaves: bytearray, sizes: set[int]) -> dict[int, str]:
                 node = hashlib.sha256(b"\1" + peak + node).digest()
             found[size] = node.hex()
     return found
-
 # ---- evidence: N1 to N5, N9, M1 to M9 ----
-BEGUN: Final = rb"([1-9]\d{0,15})\n([A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=)\n"
+NUMBER: Final = r"([1-9][0-9]{0,15})\n"
+ROOT: Final = r"([A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=)\n\n"
 NOTE: Final = re.compile(
-    rb"(?=[^\n]{66,320}\n)(%b/[0-9a-f]{64})\n%b\n" % (PREFIX.encode(), BEGUN)
-    + rb"((?:\xe2\x80\x94 (?=[^ \n]{1,255} )%b [A-Za-z0-9+/]+={0,2}\n){1,16})" % PREFIX.encode()
+    rf"(?=[^\n]{{66,320}}\n)({PREFIX}/[0-9a-f]{{64}})\n{NUMBER}{ROOT}"
+    rf"((?:\xe2\x80\x94 (?=[^ \n]{{1,255}} ){PREFIX} [A-Za-z0-9+/]+={{0,2}}\n){{1,16}})"
 )
 LINE: Final = re.compile(
-    rb'\{"payload":"([A-Za-z0-9+/]+={0,2})","payloadType":"application/vnd\.in-toto\+json",'
-    rb'"signatures":\[\{"keyid":"([0-9a-f]{64})","sig":"([A-Za-z0-9+/]{86}==)"\}\]\}\n'
+    r'{"payload":"([A-Za-z0-9+/]+={0,2})","payloadType":"application/vnd\.in-toto\+json",'
+    r'"signatures":\[{"keyid":"([0-9a-f]{64})","sig":"([A-Za-z0-9+/]{86}==)"}\]}\n'
 )
-
-class Note(NamedTuple):
-    """A note; `text` is what was signed, `lines` are name, key id and signature."""
-
-    origin: str
-    number: int
-    root: str
-    text: bytes
-    lines: list[tuple[str, bytes, bytes]]
+Claim = tuple[str, int, str, set[Key]]  # what evidence says: its source, a number of records, their root, named signers
 
 class Manifest(NamedTuple):
-    """What a manifest says (None if malformed), which of the named keys say so, and how many lines are by others."""
+    """What the manifest says, which of the named keys say so, how many lines are by others; nothing if there is none."""
+    is_there: bool = False
+    cassettes: list[Any] = []  # noqa: RUF012 - never changed; none if the manifest is malformed
+    subjects: list[Any] = []  # noqa: RUF012
+    by: set[Key] = set()  # noqa: RUF012
+    strangers: int = 0
 
-    statement: Any
-    by: set[Key]
-    strangers: int
-
-class Claim(NamedTuple):
-    """What evidence of either source says of the cassette: the root of so many records, by these of the named keys."""
-
-    source: str
-    number: int
-    root: str
-    by: set[Key]
-
-def read_notes(data: bytes) -> tuple[list[Note], int]:
-    """N1 to N5: the notes at the beginning, and how many bytes they take."""
-    notes: list[Note] = []
-    at = 0
-    while note := NOTE.match(data, at):
-        rows = [row.split(" ") for row in note[4].decode().split("\n")[:-1]]
-        lines = [(name, blob[:4], blob[4:]) for _, name, text in rows if len(blob := unbase64(text)) > 4]
-        if len({line[:2] for line in lines}) < len(rows) or int(note[2]) > OWN_MAX:
-            break
-        root = base64.b64decode(note[3]).hex()
-        notes.append(Note(note[1].decode(), int(note[2]), root, data[at : note.end(3) + 1], lines))
-        at = note.end()
-    return notes, at
-
-def is_torn_note(rest: bytes, origin: str | None, after_note: bool) -> bool:
-    """N9: whether bytes are the beginning of a note that was cut."""
-    line = f"{origin}\n".encode()
-    if after_note and rest.startswith(b"\xe2") and b"\n" not in rest:
-        return True
-    if not origin or not rest.startswith(line):
-        return bool(origin) and line.startswith(rest)
-    begun = re.fullmatch(rb"(?:([1-9]\d{0,15})\n|%b\n?)?" % BEGUN, rest[len(line) : rest.rfind(b"\n") + 1])
-    return begun is not None and int(begun[1] or begun[2] or 1) <= OWN_MAX
-
-def read_manifest(data: bytes, keys: list[Key], found: Findings) -> Manifest:
+def read_manifest(text: str, keys: list[Key], found: Findings) -> Manifest:
     """M1 to M9."""
-    matches = list(LINE.finditer(data))
-    lines = [(unbase64(m[1].decode()), m[2].decode(), unbase64(m[3].decode())) for m in matches]
-    good = sum(len(match[0]) for match in matches) == len(data) and all(line[0] and line[2] for line in lines)  # M1
-    good &= len({line[0] for line in lines}) == 1 and len({line[1] for line in lines}) == len(lines)  # M2
-    statement, spelled = None, False
+    lines = [(unbase64(payload), keyid, unbase64(signature)) for payload, keyid, signature in LINE.findall(text)]
+    good = not LINE.sub("", text) and all(payload and signature for payload, _, signature in lines)  # M1
+    good = good and len({line[0] for line in lines}) == 1 and len({line[1] for line in lines}) == len(lines)  # M2
+    cassettes, subjects = list[Any](), list[Any]()
     with suppress(ValueError):
         statement, spelled = read_json(lines[0][0] if good else b"")
-    statement = statement if spelled and is_statement(statement) else None
-    found.when(b"\r\n" in data, "manifest.crlf")
-    found.when(statement is None and b"\r\n" not in data, "manifest.form")
+        if spelled and fits("statement", statement):
+            cassettes, subjects = statement["predicate"]["cassettes"], statement["subject"]
+    names, origins = [subject["name"] for subject in subjects], {entry["origin"] for entry in cassettes}
+    once = len(origins) == len(cassettes) > 0 and len({name.lower() for name in names}) == len(names)  # M7, M8
+    formed = once and [entry["name"] for entry in cassettes] == names[: len(cassettes)]  # M9
+    found.when("\r\n" in text, "manifest.crlf")
+    found.when(not formed and "\r\n" not in text, "manifest.form")
     owners, by = [{key for key in keys if key.fingerprint == keyid} for _, keyid, _ in lines], set()
     for own, (payload, _, signature) in zip(owners, lines, strict=True):
         signed = b"DSSEv1 28 application/vnd.in-toto+json %d %b" % (len(payload), payload)  # M4
@@ -425,8 +344,7 @@ def read_manifest(data: bytes, keys: list[Key], found: Findings) -> Manifest:
         found.when(holding - own, "manifest.id")
         by |= own & holding
     found.when(good and keys and not any(owners), "trust.stranger")
-    return Manifest(statement, by, owners.count(set()))
-
+    return Manifest(True, cassettes if formed else [], subjects if formed else [], by, owners.count(set()))
 # ---- one cassette: C1 to C22, V4 ----
 WITHHELD: Final = re.compile(rb'\{"withheld":"([0-9a-f]{64})"\}\n')
 START: Final = re.compile(rb'\{"prev":"([0-9a-f]{64})","seq":(0|[1-9]\d{0,15}),"type":"(open|run|interaction|end)",')
@@ -434,28 +352,25 @@ FORMAT: Final = re.compile(START.pattern + rb'"format":"([A-Za-z0-9._/-]{1,64})"
 
 def other_format(line: bytes) -> str:
     """C12: the code for a first line that is no provtape/1, or nothing."""
-    named = FORMAT.match(line)
+    named, value = FORMAT.match(line), None
     if named and named[3] == b"open" and int(named[2]) <= OWN_MAX:
         return "" if named[4] == b"provtape/1" else "input.format"
-    names = set()
     with suppress(ValueError):
         value, _ = read_json(line)
-        names = set(value) if isinstance(value, dict) else set()
+    names = set(value if isinstance(value, dict) else ())
     return "input.tutorial" if {"prev", "key", "output", "hash"} <= names and "seq" not in names else ""
 
 class Cassette:
-    """One pass over a cassette, keeping 40 bytes of each record; then what the evidence says of it."""
-
-    def __init__(self, path: str, keys: list[Key], manifest: Manifest | None) -> None:
-        self.name, self.keys, self.manifest, self.found = os.path.basename(path), keys, manifest, Findings()
-        self.hash, self.leaves, self.numbers = hashlib.sha256(), bytearray(), array("Q")
-        self.records = self.size = self.interactions = self.withheld = self.ends = 0
+    """One pass over a cassette, keeping 41 bytes of each record; then what the evidence says of it."""
+    def __init__(self, keys: list[Key], manifest: Manifest) -> None:
+        self.keys, self.manifest, self.found, self.when = keys, manifest, (found := Findings()), found.when
+        self.hash, self.leaves, self.numbers, self.kinds = hashlib.sha256(), bytearray(), array("Q"), bytearray()
+        self.records = self.size = 0  # complete records, and their bytes
         self.torn = self.sealed = False  # V4
         self.opening: Any = None  # record 0, if nothing is wrong with it, and then its origin (N2)
         self.origin: str | None = None
-        self.runs: list[dict[str, Any]] = []
-        self.claims: list[Claim] = []
-        self.lines: list[bool] = []  # of the checkpoint file: whether each line counts for a named key
+        self.runs, self.facts = list[Any](), dict[str, Any]()  # report.schema.json
+        self.claims, self.lines = list[Claim](), list[bool]()  # of the checkpoint file: whether a line counts for a named key
 
     def read(self, stream: BinaryIO) -> bool:
         """C1, C5, C11, C12: read to the end; False where an error forbids it."""
@@ -464,9 +379,9 @@ class Cassette:
             self.torn = not line.endswith(b"\n")
             error = "input.limit" if len(line) > RECORD_LIMIT else "" if self.size else other_format(line)
             if error:
-                self.found.when(True, error, None if error == "input.tutorial" else self.records, self.size)
+                self.when(True, error, None if error == "input.tutorial" else self.records, self.size)
                 return False
-            self.found.when(self.ends, "record.after-end", self.records, self.size)
+            self.when(b"e" in self.kinds, "record.after-end", self.records, self.size)
             if not self.torn:
                 self.take(line)
         if "record.start" in self.found:
@@ -474,32 +389,29 @@ class Cassette:
         elif "record.seq" in self.found:  # C4
             moved = "swap" if max(self.numbers) < self.records else "drop"
             self.found["record.seq"]["attack"] = "insert" if len(set(self.numbers)) < self.records else moved
-        self.found.when(not self.records, "cassette.empty", 0, 0)
+        self.when(not self.records, "cassette.empty", 0, 0)
+        self.sealed = self.records > 0 and self.kinds.find(b"e") == self.records - 1
+        for run, after in zip(self.runs, [*self.runs[1:], {"record": self.records}], strict=False):
+            run["interactions"] = sum(self.kinds.count(kind, run["record"], after["record"]) for kind in (b"i", b"w"))
         return True
 
     def take(self, line: bytes) -> None:
         """C2 to C4, C8, C22: one record."""
-        at, seq, kind, leaf = self.records, self.records, "", hashlib.sha256(b"\0" + line).digest()
+        at, seq, kind, leaf = self.records, self.records, "?", hashlib.sha256(b"\0" + line).digest()
         withheld, start = at > 1 and WITHHELD.fullmatch(line), START.match(line)
-        self.found.when(line.endswith(b"\r\n"), "record.crlf", at, self.size)
+        self.when(line.endswith(b"\r\n"), "record.crlf", at, self.size)
         if withheld:
-            leaf, kind = bytes.fromhex(withheld[1].decode()), "interaction"
-            self.withheld += 1
-            self.found.when(True, "cassette.withheld", at, self.size)
+            leaf, kind = bytes.fromhex(withheld[1].decode()), "withheld"
         elif start and int(start[2]) <= OWN_MAX:
             seq, kind = int(start[2]), start[3].decode()
             self.judge(line, start[1].decode(), kind, seq)
-        else:
-            self.found.when(True, "record.start", at, self.size)
-        self.found.when(seq != at, "record.seq", at, self.size)
+        self.when(kind == "withheld", "cassette.withheld", at, self.size)
+        self.when(kind == "?", "record.start", at, self.size)
+        self.when(seq != at, "record.seq", at, self.size)
         self.numbers.append(seq)
-        self.interactions += kind == "interaction"
-        if self.runs:
-            self.runs[-1]["interactions"] += kind == "interaction"
-        self.sealed, self.ends = kind == "end" and not self.ends, self.ends + (kind == "end")
+        self.kinds += kind[0].encode()
         self.leaves += leaf
-        if self.opening and not at:
-            self.origin = f"{self.opening['prefix']}/{leaf.hex()}"
+        self.origin = f"{self.opening['prefix']}/{leaf.hex()}" if self.opening and not at else self.origin
         self.records, self.size = at + 1, self.size + len(line)
 
     def judge(self, line: bytes, prev: str, kind: str, seq: int) -> None:
@@ -508,185 +420,166 @@ class Cassette:
         with suppress(ValueError):
             value, spelled = read_json(line[:-1])
         known = value is not None and has_members(kind, value)
-        faults = {
-            "chain.prev": prev != (self.leaves[-32:].hex() or "0" * 64),
-            "record.json": value is None,
-            "record.spelling": not spelled,
-            "record.members": not known,
-            "record.place": (kind == "open") != (at == 0) or (at == 1 and kind != "run"),
-        }
+        misplaced = (kind == "open") != (at == 0) or (at == 1 and kind != "run")
+        faults = {"chain.prev": prev != (self.leaves[-32:].hex() or "0" * 64), "record.json": value is None}
+        faults |= {"record.spelling": not spelled, "record.members": not known, "record.place": misplaced}
         fault = next((code for code, is_so in faults.items() if is_so), "")
-        self.found.when(fault and not faults.keys() & self.found.keys(), fault, at, self.size)
-        if kind == "open" and at == seq and not fault:
-            self.opening = value
+        self.when(fault and not faults.keys() & self.found.keys(), fault, at, self.size)
+        self.opening = value if kind == "open" and at == seq and not fault else self.opening
         if value and kind == "run" and spelled and known:
-            capture = {name: value["capture"][name] for name in ("road", "enclosed")}
-            self.runs.append({"record": at, "interactions": 0} | capture | {"code": value["code"]})
+            road, enclosed, *_ = value["capture"].values()
+            self.runs.append({"record": at, "road": road, "enclosed": enclosed, "code": value["code"]})
 
-    def hear_notes(self, data: bytes, beside: bool) -> None:
-        """N1 to N9: a checkpoint file, or a note that was kept; content, and apart from it signatures (V5)."""
-        notes, end = read_notes(data)
-        torn = beside and not self.sealed and is_torn_note(data[end:], self.origin, bool(notes))
-        bad = b"\r\n" not in data and (end < len(data) or not notes)
-        self.found.when(b"\r\n" in data, "checkpoint.crlf")
-        self.found.when(bad, "checkpoint.torn" if torn else "checkpoint.form")
-        for note in notes:
-            by = self.signers(note, beside)
-            self.found.when(self.origin and note.origin != self.origin, "checkpoint.origin")
-            if note.origin == self.origin:
-                self.claims.append(Claim("checkpoint", note.number, note.root, by))
+    def hear_notes(self, text: str, beside: bool) -> None:
+        """N1 to N5, N8, N9: a checkpoint file, or a note that was kept."""
+        at, crlf = 0, "\r\n" in text
+        while note := NOTE.match(text, at):
+            rows = [row.split(" ") for row in note[4].split("\n")[:-1]]
+            lines = [(name, blob[:4], blob[4:]) for _, name, line in rows if len(blob := unbase64(line)) > 4]
+            if len({line[:2] for line in lines}) < len(rows) or int(note[2]) > OWN_MAX:
+                break
+            by = self.signers(lines, text[at : note.end(3) + 1].encode(), beside)
+            self.when(self.origin and note[1] != self.origin, "checkpoint.origin")
+            if note[1] == self.origin:
+                self.claims.append(("checkpoint", int(note[2]), unbase64(note[3]).hex(), by))
+            at = note.end()
+        first, rest = f"{self.origin}\n", text[at:]
+        cut = re.fullmatch(rf"{re.escape(first)}(?:{NUMBER}(?:{ROOT}|{ROOT[:-2]})?)?[^\n]*", rest)  # N9
+        begun = self.origin and (first.startswith(rest) or (cut and int(cut[1] or 1) <= OWN_MAX))
+        torn = beside and not self.sealed and (begun or (at and re.fullmatch(r"\xe2[^\n]*", rest)))
+        self.when(crlf, "checkpoint.crlf")
+        self.when(not crlf and (rest or not at), "checkpoint.torn" if torn else "checkpoint.form")
 
-    def signers(self, note: Note, beside: bool) -> set[Key]:
-        """N6, N7: which of the named keys signed a note."""
+    def signers(self, lines: list[tuple[str, bytes, bytes]], text: bytes, beside: bool) -> set[Key]:
+        """N6, N7: which of the named keys signed a text, by lines of name, key id and signature."""
         by: set[Key] = set()
-        for name, key_id, signature in note.lines:
+        for name, key_id, signature in lines:
             right = {key: note_id(name, key.public) for key in self.keys}
-            counted = {key for key in self.keys if right[key] == key_id and key.name in (None, name)}
-            holding = {key for key in self.keys if verify_signature(key.public, signature, note.text)}
             near = {key for key in self.keys if base64.b64encode(right[key])[:5] == base64.b64encode(key_id)[:5]}
-            self.found.when(counted - holding, "checkpoint.signature")
-            self.found.when(any(right[key] != key_id for key in holding | near), "checkpoint.id")
-            by |= counted & holding
+            holding = {key for key in self.keys if verify_signature(key.public, signature, text)}
+            counted = {key for key in self.keys if right[key] == key_id and key.name in (None, name)}
+            self.when(counted - holding, "checkpoint.signature")
+            self.when(any(right[key] != key_id for key in holding | near), "checkpoint.id")
             self.lines += [bool(counted)] * beside
+            by |= counted & holding
         return by
 
     def hear_manifest(self, entry: Any) -> None:
         """M10 to M12: the entry of this origin (of the given name, if the manifest was given in place of a cassette)."""
-        if not self.manifest or not self.manifest.statement or not self.origin:
-            return
-        when, n, entries = self.found.when, self.records, self.manifest.statement["predicate"]["cassettes"]
+        when, n, entries, opened = self.when, self.records, self.manifest.cassettes, self.opening["scrub"]
         entry = next((row for row in ([entry] if entry else entries) if row["origin"] == self.origin), None)
         when(not entry, "manifest.origin")
         if entry:
             whole, run = entry["records"] == n, self.runs[-1] if self.runs else {"record": None, "code": entry["code"]}
-            right = whole and roots(self.leaves, {n})[n] == entry["root"]
-            digest = self.manifest.statement["subject"][entries.index(entry)]["digest"]["sha256"]
-            when(whole and not self.sealed, "manifest.unsealed")
-            when(any(entry["scrub"][name] != self.opening["scrub"][name] for name in entry["scrub"]), "manifest.scrub", 0, 0)
+            asked = whole and roots(self.leaves, {n})[n] == entry["root"] and not self.torn and b"w" not in self.kinds
+            digest = self.manifest.subjects[entries.index(entry)]["digest"]["sha256"]
+            when(whole and not self.kinds.endswith(b"e"), "manifest.unsealed")
+            when(opened | entry["scrub"] != opened, "manifest.scrub", 0, 0)
             when(whole and entry["code"] != run["code"], "manifest.code", run["record"])
-            asked = right and not self.torn and not self.withheld
             when(asked and digest != self.hash.hexdigest(), "manifest.digest")
             when(entry["records"] < n, "manifest.append", entry["records"])
-            self.claims.append(Claim("manifest", entry["records"], entry["root"], self.manifest.by))
+            self.claims.append(("manifest", entry["records"], entry["root"], self.manifest.by))
 
-    def weigh(self) -> list[Claim]:
-        """N8, M10, V6: the claims against the records; those that agree."""
-        n, right = self.records, roots(self.leaves, {claim.number for claim in self.claims})
-        agreeing = [claim for claim in self.claims if right.get(claim.number) == claim.root]
+    def weigh(self) -> list[dict[str, Any]]:
+        """N8, M10, V6, V7: the claims against the records; what each named key covers."""
+        n, right = self.records, roots(self.leaves, {number for _, number, _, _ in self.claims})
+        agreeing = [(number, by) for _, number, root, by in self.claims if right.get(number) == root]
         for source in ("checkpoint", "manifest"):
-            claims = [claim for claim in self.claims if claim.source == source]
+            claims = [(number, root) for claimed, number, root, _ in self.claims if claimed == source]
             beyond = "cassette.cut" if self.torn else f"{source}.records"
-            self.found.when(any(claim.number > n for claim in claims), beyond, n, self.size)
-            wrong = [claim.number for claim in claims if right.get(claim.number, claim.root) != claim.root]
-            below = [claim.number for claim in agreeing if claim.number < min(wrong, default=0)]
-            self.found.when(wrong, f"{source}.root", max(below, default=0))
-        signed = {(claim.number, claim.root) for claim in self.claims if claim.by}
-        self.found.when(len(signed) > len(dict(signed)), "evidence.fork")
-        return agreeing
+            self.when(any(number > n for number, _ in claims), beyond, n, self.size)
+            wrong = [number for number, root in claims if right.get(number, root) != root]
+            below = [number for number, _ in agreeing if number < min(wrong, default=0)]
+            self.when(wrong, f"{source}.root", max(below, default=0))
+        signed = {(number, root) for _, number, root, by in self.claims if by}
+        self.when(len(signed) > len(dict(signed)), "evidence.fork")
+        most = {key: max((number for number, by in agreeing if key in by), default=0) for key in self.keys}
+        named = [{"name": key.name, "fingerprint": key.fingerprint, "records": most[key]} for key in self.keys]
+        return [row | {"manifest": key in self.manifest.by} for key, row in zip(self.keys, named, strict=True)]
 
     def trust(self, noted: bool, options: argparse.Namespace) -> None:
         """Class U, and what the caller expects (V8)."""
-        when, n, bare = self.found.when, self.records, not self.manifest
+        when, n, bare, ended = self.when, self.records, not self.manifest.is_there, b"e" in self.kinds
         strange = bare and self.keys and self.lines and not any(self.lines)
-        when(self.torn and not self.ends and "cassette.cut" not in self.found, "cassette.torn", n, self.size)
+        when(self.torn and not ended and "cassette.cut" not in self.found, "cassette.torn", n, self.size)
         when(strange, "trust.stranger")
         when(bare and not noted, "trust.no-evidence")
         when(bare and noted and self.sealed and not strange, "trust.no-manifest")
-        when(not self.ends, "cassette.open", n, self.size)
+        when(not ended, "cassette.open", n, self.size)
         if options.allow_withheld:
             self.found.pop("cassette.withheld", None)
         when(options.expect_origin not in (None, self.origin), "expect.origin", 0)
         when(options.expect_records not in (None, str(n)), "expect.records", n)
-        if options.expect_commit is not None:
-            asked = [run for run in self.runs if run["interactions"]] or self.runs[-1:]
-            other = [run for run in asked if not run["code"] or run["code"]["commit"] != options.expect_commit]
-            when(other or not asked, "expect.commit", other[0]["record"] if other else None)
+        asked = [run for run in self.runs if run["interactions"]] or self.runs[-1:] or [{"record": None, "code": None}]
+        other = [run["record"] for run in asked if not run["code"] or run["code"]["commit"] != options.expect_commit]
+        when(options.expect_commit is not None and other, "expect.commit", *other[:1])
 
-    def examine(self, stream: BinaryIO, path: str, entry: Any, options: argparse.Namespace) -> dict[str, Any] | None:
-        """Make all findings; the facts (report.schema.json), or None if an error forbids to read the cassette."""
+    def examine(self, stream: BinaryIO, path: str, entry: Any, options: argparse.Namespace) -> None:
+        """Make all findings, and the facts, unless an error forbids to read the cassette."""
         beside = load(options.checkpoints or f"{path}.ckpt", self.found, options.checkpoints is not None)
-        kept = [load(name, self.found) for name in options.seen]
+        kept = [load(name, self.found) for name in options.seen or []]
         if not self.read(stream):
-            return None
-        for place, data in enumerate([beside, *kept]):
-            if data is not None:
-                self.hear_notes(data, place == 0)
-        self.hear_manifest(entry)
-        agreeing, manifest = self.weigh(), self.manifest or Manifest(None, set(), 0)
+            return
+        for place, text in enumerate([beside, *kept]):
+            if text is not None:
+                self.hear_notes(text, place == 0)
+        if self.origin and self.manifest.cassettes:
+            self.hear_manifest(entry)
+        covers, n, opening, withheld = self.weigh(), self.records, self.opening, self.kinds.count(b"w")
         self.trust(beside is not None, options)
-        covers = []
-        for key in self.keys:  # V7
-            most = max((claim.number for claim in agreeing if key in claim.by), default=0)
-            covers.append({"name": key.name, "fingerprint": key.fingerprint, "records": most, "manifest": key in manifest.by})
-        scrub = self.opening and {name: self.opening["scrub"][name] for name in ("name", "sha256")}
-        same = ("name", "origin", "records", "interactions", "withheld", "sealed", "runs")
-        return {name: getattr(self, name) for name in same} | {
-            "root": roots(self.leaves, {self.records}).get(self.records),
-            "sha256": self.hash.hexdigest(),
-            "scrub": scrub,
-            "ignore": self.opening["match"]["ignore"] if self.opening else [],
-            "covers": covers,
-            "strangers": self.lines.count(False) + manifest.strangers,
-        }
-
+        scrub = opening and {name: opening["scrub"][name] for name in ("name", "sha256")}
+        self.facts = {"name": os.path.basename(path), "origin": self.origin, "records": n, "sealed": self.sealed}
+        self.facts |= {"interactions": self.kinds.count(b"i") + withheld, "withheld": withheld, "runs": self.runs}
+        self.facts |= {"root": roots(self.leaves, {n}).get(n), "sha256": self.hash.hexdigest(), "scrub": scrub}
+        self.facts |= {"ignore": opening["match"]["ignore"] if opening else [], "covers": covers}
+        self.facts["strangers"] = self.lines.count(False) + self.manifest.strangers
 # ---- the command: M13, V2, V3, V8, V9 ----
-def bind(found: Findings, folder: str, subjects: list[Any], asked: bool) -> list[dict[str, str]]:
-    """M13: the state of each bound file."""
-    states = []
-    for subject in subjects:
-        name, state, digest = subject["name"], "missing" if asked else "not asked", hashlib.sha256()
-        if asked:
-            with suppress(OSError), open_below(folder, name) as stream:
-                while data := stream.read(1 << 20):
-                    digest.update(data)
-                state = "same" if digest.hexdigest() == subject["digest"]["sha256"] else "wrong"
-        found.when(state == "wrong", "subject.digest", detail=f": {name}")
-        found.when(state == "missing", "subject.missing", detail=f": {name}")
-        states.append({"name": name, "state": state})
-    return states
+def state_of(folder: str, subject: Any) -> str:
+    """M13: whether a bound file is the one that was signed."""
+    digest = hashlib.sha256()
+    with suppress(OSError), open_below(folder, subject["name"]) as stream:
+        while data := stream.read(1 << 20):
+            digest.update(data)
+        return "same" if digest.hexdigest() == subject["digest"]["sha256"] else "wrong"
+    return "missing"
 
 def verify(options: argparse.Namespace) -> dict[str, Any]:
     """The report (report.schema.json) on what the command line names."""
-    shared, path, whole = Findings(), options.cassette, False
-    keys = [key for text in options.pubkey if (key := read_key(text))]
-    shared.when(len(keys) < len(options.pubkey), "key.refused")
-    shared.when(not options.pubkey, "trust.no-key")
-    with suppress(OSError, ValueError), open_regular(path) as stream:
+    shared, path, named, whole = Findings(), options.cassette, options.pubkey or [], False
+    keys = [key for text in named if (key := read_key(text))]
+    shared.when(len(keys) < len(named), "key.refused")
+    shared.when(not named, "trust.no-key")
+    with suppress(OSError), open_regular(path) as stream:
         whole = stream.read(12) == b'{"payload":"'  # a manifest in place of a cassette
     place = path if whole else options.manifest or f"{path}.intoto.jsonl"
-    data = load(place, shared, whole or options.manifest is not None)
-    manifest = None if data is None else read_manifest(data, keys, shared)
-    statement, folder = manifest.statement if manifest else None, os.path.dirname(place)
-    entries = statement["predicate"]["cassettes"] if statement else []
-    single = [options.expect_origin, options.expect_commit, options.expect_records, options.checkpoints, *options.seen]
-    if whole and (options.manifest or (len(entries) > 1 and any(option is not None for option in single))):
-        shared.when(True, "usage", detail=": an option that speaks of one cassette")
-        return report(shared, [], [], [])
-    founds, rows = [], []
-    for entry in entries if whole else [None]:
+    text, folder, tapes = load(place, shared, whole or bool(options.manifest)), os.path.dirname(place), list[Cassette]()
+    manifest = Manifest() if text is None else read_manifest(text, keys, shared)
+    single = [options.expect_origin, options.expect_commit, options.expect_records, options.checkpoints, options.seen]
+    if whole and (options.manifest or (len(manifest.cassettes) > 1 and single.count(None) < len(single))):
+        raise SystemExit("an option that speaks of one cassette")
+    for entry in manifest.cassettes if whole else [{}]:
         where = os.path.join(folder, entry["name"]) if whole else path
         try:
             with open_below(folder, entry["name"]) if whole else open_regular(path) as stream:
-                tape = Cassette(where, keys, manifest)
-                founds.append(tape.found)
-                rows.append(tape.examine(stream, where, entry, options))
-        except (OSError, ValueError):
+                tapes.append(Cassette(keys, manifest))
+                tapes[-1].examine(stream, where, entry, options)
+        except OSError:
             shared.when(True, "subject.missing" if whole else "input.unreadable", detail=f": {where}")
-    facts = [row for row in rows if row]
-    origins = {row["origin"] for row in facts}
-    own = {entry["name"] for entry in entries if whole or entry["origin"] in origins}
-    others = [subject for subject in statement["subject"] if subject["name"] not in own] if statement else []
-    asked = not options.only and any(entry["origin"] in origins for entry in entries)
-    return report(shared, founds, facts, bind(shared, folder, others, asked))
+    found_here = [entry["name"] for entry in manifest.cassettes if entry["origin"] in {tape.origin for tape in tapes}]
+    own, states = {entry["name"] for entry in manifest.cassettes} if whole else set(found_here), []
+    for subject in (subject for subject in manifest.subjects if subject["name"] not in own):
+        state = state_of(folder, subject) if found_here and not options.only else "not asked"
+        shared.when(state == "wrong", "subject.digest", detail=f": {subject['name']}")
+        shared.when(state == "missing", "subject.missing", detail=f": {subject['name']}")
+        states.append({"name": subject["name"], "state": state})
+    return report(shared, [tape.found for tape in tapes], [tape.facts for tape in tapes if tape.facts], states)
 
-def report(shared: Findings, founds: list[Findings], rows: list[Any], subjects: list[Any]) -> dict[str, Any]:
+def report(shared: Findings, founds: Any = (), rows: Any = (), subjects: Any = ()) -> dict[str, Any]:
     """V2, V3: one word for all cassettes; the decisive finding first, the others in the order of the table."""
-    for found in founds:
-        found.update({code: finding for code, finding in shared.items() if code not in found})
-    founds = founds or [shared]
+    founds = [Findings(shared | found) for found in founds] or [shared]
     word = next(word for word in EXITS if any(found.word() == word for found in founds))
-    founds.sort(key=lambda found: found.word() != word)
-    merged = {code: finding for found in reversed(founds) for code, finding in found.items()}
+    founds.sort(key=lambda found: found.word() == word)  # last, so that their places are the ones kept
+    merged = {code: finding for found in founds for code, finding in found.items()}
     deciding = {code for found in founds if found.word() == word for code in found if RULES[code][0] == GROUPS[word]}
     first = [code for code in RULES if code in deciding][:1]
     order = first + [code for code in RULES if code in merged and code not in first]
@@ -700,62 +593,50 @@ def clean(value: Any) -> Any:
         return "".join(f"\\u{{{ord(c):x}}}" if unicodedata.category(c) in hidden else c for c in value)
     if isinstance(value, dict):
         return {name: clean(part) for name, part in value.items()}
-    return [clean(part) for part in value] if isinstance(value, list) else value
+    return list(map(clean, value)) if isinstance(value, (list, tuple)) else value
 
-def render(shown: Any) -> str:
-    """The report for people: the word and the attack, the facts, the findings, the limits."""
-    attack = shown["findings"][0]["attack"] if shown["findings"] else None
-    lines = [f"{shown['verdict']} ({attack})" if attack else shown["verdict"]]
-    for row in shown["facts"]["cassettes"]:
-        said = [f"{row['name']}: {row['records']} records, {'' if row['sealed'] else 'not '}sealed, origin {row['origin']}"]
-        said += [f"{row['interactions']} interactions ({row['withheld']} withheld)"]
-        said += [f"{key['name'] or key['fingerprint']} covers the first {key['records']}" for key in row["covers"]]
-        said += [f"run {run['record']} at commit {(run['code'] or {}).get('commit')}" for run in row["runs"]]
-        lines.append("; ".join([*said, *(f"match keys ignore {pointer}" for pointer in row["ignore"])]))
-    for finding in shown["findings"]:
-        place = [f"{name} {finding[name]}" for name in ("record", "offset") if finding[name] is not None]
-        lines.append(f"- {', '.join([finding['code'], *place])}: {finding['message']}")
-        lines += [f"  hint: {finding['hint']}"] * (finding["hint"] is not None)
-    return "\n".join([*lines, LIMITS])
+def render(shown: Any) -> list[str]:
+    """The report for people, in ASCII: the word and the attack, findings, facts, limits."""
+    attacks = [f"({finding['attack']})" for finding in shown["findings"][:1] if finding["attack"]]
+    findings = [
+        f"- {row['code']}, record {row['record']}, byte {row['offset']}: {row['message']}\n  hint: {row['hint']}"
+        for row in shown["findings"]
+    ]
+    facts = [json.dumps(row) for row in shown["facts"]["cassettes"]]
+    return [" ".join([shown["verdict"], *attacks]), *findings, *facts, LIMITS]
 
-def understand(arguments: list[str]) -> argparse.Namespace | None:
-    """The options, or None if the command line can not be understood (argparse says why on stderr)."""
+def understand(arguments: list[str]) -> argparse.Namespace:
+    """The options. Raises SystemExit where the command line can not be understood (argparse says why on stderr)."""
     parser = argparse.ArgumentParser(prog="verifier", add_help=False, allow_abbrev=False)
     parser.add_argument("cassette")
-    for name in ("--pubkey", "--seen"):
-        parser.add_argument(name, action="append", default=[])
-    for name in ("--manifest", "--checkpoints", "--expect-origin", "--expect-commit", "--expect-records"):
-        parser.add_argument(name)
-    for name in ("--only", "--allow-withheld", "--json"):
-        parser.add_argument(name, action="store_true")
-    with suppress(SystemExit):
-        options = parser.parse_args(arguments)
-        return options if fits("own", number(options.expect_records or "0")) else None
-    return None
+    texts = "manifest checkpoints expect-origin expect-commit expect-records"
+    for action, names in (("append", "pubkey seen"), ("store", texts), ("store_true", "only allow-withheld json")):
+        for name in names.split():
+            parser.add_argument(f"--{name}", action=action)
+    options = parser.parse_args(arguments)
+    if not fits("0|[1-9][0-9]{0,15}", options.expect_records or "0"):
+        parser.error("--expect-records takes a number")
+    return options
 
 def main(arguments: list[str]) -> int:
     """Verify, print, and return the exit code; nothing but a verdict of FAILED ever returns 1."""
-    shared, as_json = Findings(), "--json" in arguments
+    as_json, failed = "--json" in arguments, Findings()
     try:
         sys.set_int_max_str_digits(4300)  # whatever the environment says
         if "--help" in arguments and not as_json:
             return 0 * sys.stdout.write(f"{__doc__}")
-        options = understand(arguments)
-        shared.when(options is None, "usage")
-        result = verify(options) if options else report(shared, [], [], [])
+        result = verify(understand(arguments))
         rows = result["facts"]["cassettes"]
         signed = [row["sealed"] and any(key["manifest"] for key in row["covers"]) for row in rows]
         if result["exit"] == 0 and not (signed and all(signed)):
             raise AssertionError  # VERIFIED by no finding alone is not enough
     except BaseException as reason:  # a missing package, no memory, Ctrl-C: never a verdict
-        shared.clear()
-        shared.when(True, "internal", detail=f": {type(reason).__name__} {getattr(reason, 'name', '')}")
-        result = report(shared, [], [], [])
+        what = f": {type(reason).__name__} {getattr(reason, 'name', '')}"
+        failed.when(True, "usage" if isinstance(reason, SystemExit) else "internal", detail=what)
+        result = report(failed)
     try:
-        text = json.dumps(clean(result)) if as_json else render(clean(result))
-        coding = sys.stdout.encoding or "ascii"
-        sys.stdout.write(text.encode(coding, "backslashreplace").decode(coding) + "\n")
-        sys.stdout.flush()
+        shown = [json.dumps(clean(result))] if as_json else render(clean(result))
+        print(*shown, sep="\n", flush=True)
     except BaseException:  # a closed stdout
         return 2
     return int(result["exit"])

@@ -287,7 +287,7 @@ def test_a_public_key_given_as_private_is_refused(honest: Path, private: Path) -
     public = private.with_suffix(".pub")
     assert_one_error(provtape("sign", honest, "--key", public))
     public.chmod(0o600)  # else it is refused for being open to others
-    assert "public key" in assert_one_error(provtape("sign", honest, "--key", public))
+    assert "no private key" in assert_one_error(provtape("sign", honest, "--key", public))
 
 
 def test_a_key_is_never_overwritten(private: Path) -> None:

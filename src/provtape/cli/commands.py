@@ -8,7 +8,7 @@ import typer
 from typer.main import get_command
 
 from provtape import __version__
-from provtape.cli import import_, keygen, show, sign, verify
+from provtape.cli import demo, import_, keygen, show, sign, verify
 
 app = typer.Typer(
     add_completion=False,
@@ -42,6 +42,7 @@ app.command("import")(import_.import_)
 app.command("show")(show.show)
 app.command("sign")(sign.sign)
 app.command("verify")(verify.verify)
+app.command("demo")(demo.demo)
 
 
 class Command(Protocol):

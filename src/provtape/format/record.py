@@ -28,6 +28,7 @@ HEX64: Final = re.compile(r"[0-9a-f]{64}")
 _GIT_ID: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _TIME: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z")
 _RANDOM: Final = re.compile(r"[A-Za-z0-9_-]{21}[AQgw]")
+_INTERACTION_TYPES: Final = (str, int, str, str, str, dict, dict, str, int, list, dict, str)
 _STAMPS: Final = re.compile(HEX64.pattern + _TIME.pattern + _RANDOM.pattern)
 _LONG: Final = re.compile(rb"[0-9]{16}")  # may be over 2^53
 _FIRST: Final = itemgetter(0)
@@ -142,24 +143,22 @@ def _run(value: Object) -> None:
 
 
 def _interaction(value: Object) -> None:
-    kind, request, response = value["kind"], value["request"], value["response"]
-    if type(kind) is not str or kind not in REQUEST:
-        raise _wrong("kind")
-    if type(request) is not dict or tuple(request) != REQUEST[kind]:
-        raise _wrong("the names of request")
+    if tuple(map(type, value.values())) != _INTERACTION_TYPES:
+        raise _wrong("the type of a member")
+    kind, key, started, salt = value["kind"], value["key"], value["started"], value["salt"]
+    request, response = value["request"], value["response"]
+    if kind not in REQUEST or not isinstance(request, dict) or tuple(request) != REQUEST[str(kind)]:
+        raise _wrong("kind or the names of request")
     if kind == "http":
         _http_request(request)
         _http_response(response)
     else:
-        _answer(kind, request, response)
-    key, started, salt = value["key"], value["started"], value["salt"]
-    if not (type(key) is str and type(started) is str and type(salt) is str):
+        _answer(str(kind), request, response)
+    if len(str(key)) != 64 or len(str(salt)) != 22 or not _STAMPS.fullmatch(f"{key}{started}{salt}"):
         raise _wrong("key, started or salt")
-    if len(key) != 64 or len(salt) != 22 or not _STAMPS.fullmatch(key + started + salt):
-        raise _wrong("key, started or salt")
-    if not (is_count(value["elapsed_ms"]) and type(value["meta"]) is dict):
-        raise _wrong("elapsed_ms or meta")
-    if value["scrubbed"] != []:
+    if not is_count(value["elapsed_ms"]):
+        raise _wrong("elapsed_ms")
+    if value["scrubbed"]:
         _scrubbed(value["scrubbed"])
 
 
