@@ -24,6 +24,22 @@ from provtape.format.tree import Frontier
 NAME = "lab.example/bench"
 RULES = 'format = "provtape-scrub/1"\nname = "bench"\n'
 TIME = "2026-01-01T00:00:00.000Z"
+ASCII = (
+    "the",
+    "model",
+    "answers",
+    "with",
+    "tokens",
+    '"quoted"',
+    "json",
+    "and",
+    "a",
+    "longer",
+    "tail\n",
+    "1.0",
+    "explanation",
+    "because",
+)
 WORDS = (
     "the",
     "model",
@@ -64,39 +80,37 @@ def _members() -> list[dict[str, object]]:
     return [opening, run | {"capture": capture, "meta": {}}]
 
 
-def interaction(rng: random.Random) -> dict[str, object]:
-    """One streamed chat answer of about 2.5 KB."""
-    prompt = " ".join(rng.choices(WORDS, k=70))
-    body = json.dumps(
-        {"model": "m", "temperature": 0.7, "messages": [{"role": "user", "content": prompt}]},
-        ensure_ascii=False,
-    )
-    events = [
-        f'data: {{"choices":[{{"delta":{{"content":"{rng.choice(WORDS).strip()} "}}}}]}}\n\n'
-        for _ in range(18)
-    ]
-    chunks = [[len(event.encode()), 5 * place] for place, event in enumerate(events)]
+def interaction(rng: random.Random, place: int) -> dict[str, object]:
+    """One chat call of about 2.4 KB; every fourth is streamed, every fifth holds text beyond ASCII, as recorded traffic does."""
+    words = WORDS if place % 5 == 0 else ASCII
+    prompt = " ".join(rng.choices(words, k=70))
+    asked = {"model": "m", "temperature": 0.7, "messages": [{"role": "user", "content": prompt}]}
+    body, chunks = _streamed(rng, words) if place % 4 == 0 else (_plain(rng, words), None)
     headers = [
-        ["content-type", "text/event-stream"],
+        ["content-type", "application/json"],
         ["date", "Thu, 01 Jan 2026 00:00:00 GMT"],
         ["x-request-id", "req_1"],
     ]
-    request = {
-        "method": "POST",
-        "url": "https://api.example/v1/chat/completions",
-        "headers": headers,
-        "body": {"text": body},
-    }
-    response = {
-        "ended": "complete",
-        "error": None,
-        "status": 200,
-        "headers": headers,
-        "body": {"text": "".join(events)},
-    }
+    request = {"method": "POST", "url": "https://api.example/v1/chat/completions", "headers": headers}
+    request |= {"body": {"text": json.dumps(asked, ensure_ascii=False)}}
+    response = {"ended": "complete", "error": None, "status": 200, "headers": headers, "body": {"text": body}}
     members = {"type": "interaction", "kind": "http", "key": rng.randbytes(32).hex(), "request": request}
     members |= {"response": response | {"chunks": chunks}, "started": TIME, "elapsed_ms": 90, "scrubbed": []}
     return members | {"meta": {}, "salt": "A" * 22}
+
+
+def _streamed(rng: random.Random, words: tuple[str, ...]) -> tuple[str, list[list[int]]]:
+    events = [
+        f'data: {{"choices":[{{"delta":{{"content":"{rng.choice(words).strip()} "}}}}]}}\n\n'
+        for _ in range(18)
+    ]
+    return "".join(events), [[len(event.encode()), 5 * place] for place, event in enumerate(events)]
+
+
+def _plain(rng: random.Random, words: tuple[str, ...]) -> str:
+    message = {"role": "assistant", "content": " ".join(rng.choices(words, k=160))}
+    answer = {"id": "chatcmpl-1", "object": "chat.completion", "choices": [{"index": 0, "message": message}]}
+    return json.dumps(answer | {"usage": {"prompt_tokens": 70, "completion_tokens": 160}}, ensure_ascii=False)
 
 
 def write(folder: Path, interactions: int) -> None:
@@ -105,7 +119,7 @@ def write(folder: Path, interactions: int) -> None:
     public = PublicKey(key.public_key().public_bytes_raw(), NAME)
     rng, chain, frontier, digest = random.Random(7), Chain(), Frontier(), hashlib.sha256()
     records = _members()
-    bodies = [interaction(rng) for _ in range(1000)]
+    bodies = [interaction(rng, place) for place in range(1000)]
     origin = ""
     with open(folder / "large.jsonl", "wb") as file:
         for place in range(interactions + 3):

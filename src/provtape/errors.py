@@ -9,6 +9,9 @@
     ├── ProvenanceError     the code or machine can not be named honestly
     ├── SigningError        `sign` refuses
     ├── ConvertError        another format can not be read
+    ├── CaptureError        calls can not be brought to the session
+    │   ├── NotEnclosed     the kernel does not let a command be shut in
+    │   └── NotStarted      the command could not be started
     ├── CassetteError       the file on disk
     │   ├── CassetteExists  record never overwrites
     │   ├── CassetteLocked  somebody else is writing
@@ -80,6 +83,27 @@ class SigningError(ProvtapeError):
 
 class ConvertError(ProvtapeError):
     """A file of another format breaks that format's rules."""
+
+
+class CaptureError(ProvtapeError):
+    """Calls can not be brought to the session."""
+
+
+class NotEnclosed(CaptureError):
+    """The kernel does not let a command be shut in; the message names the step that was refused. Nothing ran."""
+
+
+class NotStarted(CaptureError):
+    """The command could not be started.
+
+    Args:
+        message: One line: what, why.
+        status: What a shell would exit with: 127 not found, 126 can not be executed, 125 anything before that.
+    """
+
+    def __init__(self, message: str, status: int) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 class CassetteError(ProvtapeError):

@@ -2,15 +2,14 @@
 
     python -I verifier.py run.jsonl --pubkey 'lab.example/alice+0769061f+AQOh...'
 
-Checks what `spec/` says, under its numbers: records (C1 to C22), signed notes in `run.jsonl.ckpt` (N1 to N9), the signed
-manifest `run.jsonl.intoto.jsonl` and the files it binds (M1 to M13), your keys (K1 to K6), and the way to one word (V1 to
-V9): VERIFIED (exit 0), FAILED (1), ERROR (2), UNVERIFIED (3). Given a manifest, it verifies all cassettes named there.
+Checks what `spec/` says, under its numbers: records (C1 to C22), signed notes in `run.jsonl.ckpt` (N1 to N9), the
+signed manifest `run.jsonl.intoto.jsonl` and the files it binds (M1 to M13), your keys (K1 to K6), the way to one word
+(V1 to V9): VERIFIED (exit 0), FAILED (1), ERROR (2), UNVERIFIED (3). Given a manifest, it verifies all cassettes in it.
 Does not check, as no file can show it: that a model gave the answers (the key holder can invent, record again, sign
 again; only a kept note narrows that: --seen); that this is the run you mean (--expect-origin); that the named commit is
-what ran; that a time is true. Take the key from its owner and this file from where you trust it, not from beside the run.
-
-Options: --pubkey KEY (text or file), --seen F (both repeatable), --manifest F, --checkpoints F, --allow-withheld, --only
-(leave bound files out), --expect-origin O, --expect-commit C, --expect-records N, --json.
+what ran; that a time is true. Take the key from its owner and this file from where you trust it, not from beside the
+run. Options: --pubkey KEY (text or file), --seen F (both repeatable), --manifest F, --checkpoints F, --allow-withheld,
+--only (leave bound files out), --expect-origin O, --expect-commit C, --expect-records N, --json.
 """
 
 from __future__ import annotations
@@ -21,7 +20,6 @@ if sys.hexversion < 0x030B0000:
     sys.exit(sys.stderr.write("needs Python 3.11\n") and 2)
 if __name__ == "__main__" and not sys.flags.safe_path:
     sys.path.pop(0)  # nothing is imported from the folder that this file was copied to
-
 import argparse
 import base64
 import hashlib
@@ -31,13 +29,12 @@ import re
 import unicodedata
 from array import array
 from contextlib import suppress
-from typing import Any, BinaryIO, Final, NamedTuple
+from io import BufferedReader
+from itertools import accumulate
+from typing import Any, Final, NamedTuple
 
-RECORD_LIMIT: Final = 256 << 20  # C5
-EVIDENCE_LIMIT: Final = 64 << 20  # N1, M1
-OWN_MAX: Final = 2**53 - 1
+RECORD_LIMIT, EVIDENCE_LIMIT, OWN_MAX = 256 << 20, 64 << 20, 2**53 - 1  # C5; N1, M1; an own number (README)
 PREFIX: Final = r"[a-z0-9.-]+(?:/[A-Za-z0-9._~-]+)*"  # N3
-LIMITS: Final = "limits: a signer can invent responses or record again; another run by the same key verifies; times are claims"
 # ---- V1 to V3. The findings, in order: class, attack, codes, message, hint ----
 TABLE: Final = """
 E|-|usage|the command line can not be understood|run it with --help
@@ -90,14 +87,12 @@ class Findings(dict[str, dict[str, Any]]):
             _, attack, _, message, hint = RULES[code]
             place = {"attack": None if attack == "-" else attack, "record": record, "offset": offset}
             self[code] = {"code": code} | place | {"message": message + detail, "hint": hint or None}
-
     def word(self) -> str:
         """V2: the first word that applies."""
         groups = {RULES[code][0] for code in self} | {""}
         return next(word for word, group in GROUPS.items() if group in groups)
 # ---- K1 to K6 ----
-P: Final = 2**255 - 19
-L: Final = 2**252 + 27742317777372353535851937790883648493
+P, L = 2**255 - 19, 2**252 + 27742317777372353535851937790883648493
 SMALL_ORDER: Final = {0, 1, P - 1, 2707385501144840649318225287225658788936804267575313519463743609750303402022,
                       55188659117513257062467267217118295137698188065244968500265048394206261417927}  # fmt: skip
 SPKI: Final = bytes.fromhex("302a300506032b6570032100")  # RFC 8410: before the 32 bytes in DER
@@ -136,24 +131,19 @@ def unbase64(text: str) -> bytes:
             return data
     return b""
 
-def note_id(name: str, public: bytes) -> bytes:
-    """N5: the four bytes that stand before a signature in a note."""
-    return hashlib.sha256(name.encode() + b"\n\x01" + public).digest()[:4]
-
 def read_key(text: str, is_file: bool = False) -> Key | None:
     """K2, K5: a key from its text or its file, None if refused. What looks like a key is never taken for a path."""
     for form, before in SPELLINGS:
         if typed := re.fullmatch(form, text.strip(" \t\r\n")):
             blob, name = unbase64("".join(typed["key"].split())), typed.groupdict().get("name")
-            public = blob.removeprefix(before)
-            named = not name or (len(name) <= 255 and typed["id"] == note_id(name, public).hex())
+            public, right = blob.removeprefix(before), hashlib.sha256(f"{name}\n".encode() + blob).hexdigest()[:8]  # N5
+            named = not name or (len(name) <= 255 and typed["id"] == right)
             good = named and len(blob) == len(before) + 32 and is_strict_point(public)
             return Key(name, public, hashlib.sha256(SPKI + public).hexdigest()) if good else None
     text = "" if is_file or "-----BEGIN" in text or text.startswith("ssh-") else load(text, Findings()) or ""
     return read_key(text, True) if text.isascii() and 0 < len(text) < 4096 else None
 # ---- C6 and C7 ----
 STRING: Final = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"')
-
 def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """An object whose names are unique."""
     if len(dict(pairs)) != len(pairs):
@@ -164,8 +154,8 @@ encode: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), chec
 FAST: Final = json.JSONDecoder(parse_constant=int)  # int("NaN") raises ValueError, as every refusal here
 EXACT: Final = json.JSONDecoder(  # an own number is converted, any other number stays its token
     parse_int=lambda token: int(token) if token.isdecimal() and len(token) < 17 else token.encode(),
-    parse_float=str.encode, parse_constant=int, object_pairs_hook=unique,
-)  # fmt: skip
+    parse_float=str.encode, parse_constant=int, object_pairs_hook=unique)  # fmt: skip
+
 def is_shallow(data: bytes) -> bool:
     """C6: at most 64 containers deep. Strings are cut out, then 64 times all innermost pairs."""
     plain = b"".join(data.replace(b"\\\\", b"").replace(b'\\"', b"").split(b'"')[::2])
@@ -187,7 +177,7 @@ def read_json(data: bytes) -> tuple[Any, bool]:
     strings = [FAST.decode(token) for token in tokens]
     "".join(strings).encode()  # ValueError for a lone surrogate that was written as an escape
     return value, not re.search("[ \t\r\n]", STRING.sub("", text)) and list(map(encode, strings)) == tokens
-# ---- C13 to C21, M6 to M8. The members of everything: `?` may be null, `[]` array of; what has no row is a pattern ----
+# ---- C13 to C21, M6 to M8. The members of everything: `?` may be null, `[]` array of; all else is a pattern ----
 SHAPES: Final = r"""
 open prev:any seq:any type:any format:provtape/1 prefix:prefix nonce:random created:time recorder:text scrub:rules
  match:match previous:previous? meta:object; rules name:text sha256:hex64 rules:text
@@ -197,11 +187,10 @@ run prev:any seq:any type:any started:time recorder:text code:code? command:text
 capture road:command|in-process|session|import enclosed:flag allow:text[] pass:text[] routes:object
 interaction prev:any seq:any type:any kind:llm|tool|http key:hex64 request:any response:any started:time elapsed_ms:own
  scrubbed:scrubbed[] meta:object salt:random; scrubbed rule:text where:text count:own
-llm-request model:text prompt:any params:any; llm-response output:any; error error:any
-tool-request name:text arguments:any; tool-response result:any
+llm-request model:text prompt:any params:any; llm-response output:any; error error:any; tool-response result:any
 http-request method:text url:text headers:header[] body:body?; text-body text:text; base64-body base64:text
 http-response ended:complete|client_left|upstream_broke|no_response error:text? status:own? headers:header[] body:body?
- chunks:chunk[]?; end prev:any seq:any type:any closed:time meta:object
+ chunks:chunk[]?; tool-request name:text arguments:any; end prev:any seq:any type:any closed:time meta:object
 statement _type:https://in-toto\.io/Statement/v1 subject:subject[] predicateType:urn:provtape:manifest:v1
  predicate:predicate; subject name:path digest:digest; digest sha256:hex64
 predicate cassettes:cassette[] inputs:input[] steps:step[] claims:claim[] recorder:text created:time
@@ -222,17 +211,16 @@ PATTERNS: Final = {
     "path": rf"(?=.{{1,255}}\Z){SEGMENT}(?:/{SEGMENT})*",  # M7
 }
 TYPES: Final[dict[str, type]] = {"any": object, "text": str, "flag": bool, "object": dict}
-LEAST: Final = {"own": 0, "count": 1}
 
 def fits(kind: str, value: Any) -> bool:
     """Whether a value is of this kind."""
     if kind in TYPES:
         return isinstance(value, TYPES[kind])
-    if kind in LEAST:
-        return type(value) is int and LEAST[kind] <= value <= OWN_MAX
+    if kind in ("own", "count"):
+        return type(value) is int and (1 if kind == "count" else 0) <= value <= OWN_MAX
     if members := MEMBERS.get(kind):
         named = isinstance(value, dict) and list(value) == list(members)
-        return named and all(fits(members[name], part) for name, part in value.items())
+        return named and all(map(fits, members.values(), value.values()))
     if kind.endswith("?"):
         return value is None or fits(kind[:-1], value)
     if kind.endswith("[]"):
@@ -263,21 +251,15 @@ def has_members(kind: str, record: Any) -> bool:
     summed = sizes is None or sum(size for size, _ in sizes) == body_size(answer["body"])
     return known and summed and fits(f"{kind}-request", record["request"])
 # ---- files and the tree: C8, M13 ----
-def open_regular(path: str) -> BinaryIO:
-    """Open a regular file to read, never waiting for one that is none (a pipe). Raises OSError."""
-    if not os.path.isfile(path):
+def open_regular(*steps: str) -> BufferedReader:
+    """Open a regular file (a pipe would make us wait), with no link after the first step (M13). Raises OSError."""
+    paths = list(accumulate(steps, os.path.join))
+    if any(map(os.path.islink, paths[1:])) or not os.path.isfile(paths[-1]):
         raise OSError
-    return open(path, "rb", buffering=1 << 20)
-
-def open_below(folder: str, name: str) -> BinaryIO:
-    """M13: a regular file below a folder, reached through no link. Raises OSError."""
-    parts = name.split("/")
-    if any(os.path.islink(os.path.join(folder, *parts[:n])) for n in range(1, len(parts) + 1)):
-        raise OSError
-    return open_regular(os.path.join(folder, name))
+    return open(paths[-1], "rb")
 
 def load(path: str, found: Findings, named: bool = True) -> str | None:
-    """A file of evidence, a character for each byte; None if it can not be had, an error if it was named or is there."""
+    """A file of evidence, a character for each byte; None, and an error if it was named or is there, if unreadable."""
     try:
         with open_regular(path) as stream:
             text = stream.read(EVIDENCE_LIMIT + 1).decode("latin-1")
@@ -305,26 +287,23 @@ NUMBER: Final = r"([1-9][0-9]{0,15})\n"
 ROOT: Final = r"([A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=)\n\n"
 NOTE: Final = re.compile(
     rf"(?=[^\n]{{66,320}}\n)({PREFIX}/[0-9a-f]{{64}})\n{NUMBER}{ROOT}"
-    rf"((?:\xe2\x80\x94 (?=[^ \n]{{1,255}} ){PREFIX} [A-Za-z0-9+/]+={{0,2}}\n){{1,16}})"
-)
+    rf"((?:\xe2\x80\x94 (?=[^ \n]{{1,255}} ){PREFIX} [A-Za-z0-9+/]+={{0,2}}\n){{1,16}})")
 LINE: Final = re.compile(
     r'{"payload":"([A-Za-z0-9+/]+={0,2})","payloadType":"application/vnd\.in-toto\+json",'
-    r'"signatures":\[{"keyid":"([0-9a-f]{64})","sig":"([A-Za-z0-9+/]{86}==)"}\]}\n'
-)
+    r'"signatures":\[{"keyid":"([0-9a-f]{64})","sig":"([A-Za-z0-9+/]{86}==)"}\]}\n')
 Claim = tuple[str, int, str, set[Key]]  # what evidence says: its source, a number of records, their root, named signers
-
 class Manifest(NamedTuple):
-    """What the manifest says, which of the named keys say so, how many lines are by others; nothing if there is none."""
-    is_there: bool = False
-    cassettes: list[Any] = []  # noqa: RUF012 - never changed; none if the manifest is malformed
-    subjects: list[Any] = []  # noqa: RUF012
-    by: set[Key] = set()  # noqa: RUF012
-    strangers: int = 0
+    """What the manifest says, which of the named keys say so, and how many lines are by others."""
+    is_there: bool
+    cassettes: list[Any]  # none if the manifest is malformed, nor subjects
+    subjects: list[Any]
+    by: set[Key]
+    strangers: int
 
 def read_manifest(text: str, keys: list[Key], found: Findings) -> Manifest:
     """M1 to M9."""
-    lines = [(unbase64(payload), keyid, unbase64(signature)) for payload, keyid, signature in LINE.findall(text)]
-    good = not LINE.sub("", text) and all(payload and signature for payload, _, signature in lines)  # M1
+    lines = [line for p, keyid, s in LINE.findall(text) if all(line := (unbase64(p), keyid, unbase64(s)))]
+    good = not LINE.sub("", text) and len(lines) == text.count("\n")  # M1
     good = good and len({line[0] for line in lines}) == 1 and len({line[1] for line in lines}) == len(lines)  # M2
     cassettes, subjects = list[Any](), list[Any]()
     with suppress(ValueError):
@@ -365,20 +344,17 @@ class Cassette:
     def __init__(self, keys: list[Key], manifest: Manifest) -> None:
         self.keys, self.manifest, self.found, self.when = keys, manifest, (found := Findings()), found.when
         self.hash, self.leaves, self.numbers, self.kinds = hashlib.sha256(), bytearray(), array("Q"), bytearray()
-        self.records = self.size = 0  # complete records, and their bytes
-        self.torn = self.sealed = False  # V4
+        self.records, self.size, self.torn, self.sealed = 0, 0, False, False  # complete records, their bytes; V4
         self.opening: Any = None  # record 0, if nothing is wrong with it, and then its origin (N2)
         self.origin: str | None = None
         self.runs, self.facts = list[Any](), dict[str, Any]()  # report.schema.json
-        self.claims, self.lines = list[Claim](), list[bool]()  # of the checkpoint file: whether a line counts for a named key
-
-    def read(self, stream: BinaryIO) -> bool:
+        self.claims, self.lines = list[Claim](), list[bool]()  # lines of the checkpoint file: which count (N6)
+    def read(self, stream: BufferedReader) -> bool:
         """C1, C5, C11, C12: read to the end; False where an error forbids it."""
         while line := stream.readline(RECORD_LIMIT + 1):
             self.hash.update(line)
             self.torn = not line.endswith(b"\n")
-            error = "input.limit" if len(line) > RECORD_LIMIT else "" if self.size else other_format(line)
-            if error:
+            if error := "input.limit" if len(line) > RECORD_LIMIT else "" if self.size else other_format(line):
                 self.when(True, error, None if error == "input.tutorial" else self.records, self.size)
                 return False
             self.when(b"e" in self.kinds, "record.after-end", self.records, self.size)
@@ -394,7 +370,6 @@ class Cassette:
         for run, after in zip(self.runs, [*self.runs[1:], {"record": self.records}], strict=False):
             run["interactions"] = sum(self.kinds.count(kind, run["record"], after["record"]) for kind in (b"i", b"w"))
         return True
-
     def take(self, line: bytes) -> None:
         """C2 to C4, C8, C22: one record."""
         at, seq, kind, leaf = self.records, self.records, "?", hashlib.sha256(b"\0" + line).digest()
@@ -413,7 +388,6 @@ class Cassette:
         self.leaves += leaf
         self.origin = f"{self.opening['prefix']}/{leaf.hex()}" if self.opening and not at else self.origin
         self.records, self.size = at + 1, self.size + len(line)
-
     def judge(self, line: bytes, prev: str, kind: str, seq: int) -> None:
         """C6, C7, C9, C10, C13 to C21; of all these only the first fault in the cassette is found (V4)."""
         at, value, spelled = self.records, None, False
@@ -429,16 +403,24 @@ class Cassette:
         if value and kind == "run" and spelled and known:
             road, enclosed, *_ = value["capture"].values()
             self.runs.append({"record": at, "road": road, "enclosed": enclosed, "code": value["code"]})
-
     def hear_notes(self, text: str, beside: bool) -> None:
-        """N1 to N5, N8, N9: a checkpoint file, or a note that was kept."""
+        """N1 to N9: a checkpoint file, or a note that was kept; content, and apart from it signatures (V5)."""
         at, crlf = 0, "\r\n" in text
         while note := NOTE.match(text, at):
             rows = [row.split(" ") for row in note[4].split("\n")[:-1]]
             lines = [(name, blob[:4], blob[4:]) for _, name, line in rows if len(blob := unbase64(line)) > 4]
             if len({line[:2] for line in lines}) < len(rows) or int(note[2]) > OWN_MAX:
                 break
-            by = self.signers(lines, text[at : note.end(3) + 1].encode(), beside)
+            by, signed = set[Key](), text[at : note.end(3) + 1].encode()  # N4
+            for name, key_id, signature in lines:
+                right = {key: hashlib.sha256(f"{name}\n\x01".encode() + key.public).digest()[:4] for key in self.keys}
+                near = {key for key in self.keys if base64.b64encode(right[key])[:5] == base64.b64encode(key_id)[:5]}
+                holding = {key for key in self.keys if verify_signature(key.public, signature, signed)}
+                counted = {key for key in self.keys if right[key] == key_id and key.name in (None, name)}
+                self.when(counted - holding, "checkpoint.signature")  # N6
+                self.when(any(right[key] != key_id for key in holding | near), "checkpoint.id")  # N7
+                self.lines += [bool(counted)] * beside
+                by |= counted & holding
             self.when(self.origin and note[1] != self.origin, "checkpoint.origin")
             if note[1] == self.origin:
                 self.claims.append(("checkpoint", int(note[2]), unbase64(note[3]).hex(), by))
@@ -449,23 +431,8 @@ class Cassette:
         torn = beside and not self.sealed and (begun or (at and re.fullmatch(r"\xe2[^\n]*", rest)))
         self.when(crlf, "checkpoint.crlf")
         self.when(not crlf and (rest or not at), "checkpoint.torn" if torn else "checkpoint.form")
-
-    def signers(self, lines: list[tuple[str, bytes, bytes]], text: bytes, beside: bool) -> set[Key]:
-        """N6, N7: which of the named keys signed a text, by lines of name, key id and signature."""
-        by: set[Key] = set()
-        for name, key_id, signature in lines:
-            right = {key: note_id(name, key.public) for key in self.keys}
-            near = {key for key in self.keys if base64.b64encode(right[key])[:5] == base64.b64encode(key_id)[:5]}
-            holding = {key for key in self.keys if verify_signature(key.public, signature, text)}
-            counted = {key for key in self.keys if right[key] == key_id and key.name in (None, name)}
-            self.when(counted - holding, "checkpoint.signature")
-            self.when(any(right[key] != key_id for key in holding | near), "checkpoint.id")
-            self.lines += [bool(counted)] * beside
-            by |= counted & holding
-        return by
-
     def hear_manifest(self, entry: Any) -> None:
-        """M10 to M12: the entry of this origin (of the given name, if the manifest was given in place of a cassette)."""
+        """M10 to M12: the entry of this origin (of the file's name, if the manifest was given for the cassette)."""
         when, n, entries, opened = self.when, self.records, self.manifest.cassettes, self.opening["scrub"]
         entry = next((row for row in ([entry] if entry else entries) if row["origin"] == self.origin), None)
         when(not entry, "manifest.origin")
@@ -479,7 +446,6 @@ class Cassette:
             when(asked and digest != self.hash.hexdigest(), "manifest.digest")
             when(entry["records"] < n, "manifest.append", entry["records"])
             self.claims.append(("manifest", entry["records"], entry["root"], self.manifest.by))
-
     def weigh(self) -> list[dict[str, Any]]:
         """N8, M10, V6, V7: the claims against the records; what each named key covers."""
         n, right = self.records, roots(self.leaves, {number for _, number, _, _ in self.claims})
@@ -496,7 +462,6 @@ class Cassette:
         most = {key: max((number for number, by in agreeing if key in by), default=0) for key in self.keys}
         named = [{"name": key.name, "fingerprint": key.fingerprint, "records": most[key]} for key in self.keys]
         return [row | {"manifest": key in self.manifest.by} for key, row in zip(self.keys, named, strict=True)]
-
     def trust(self, noted: bool, options: argparse.Namespace) -> None:
         """Class U, and what the caller expects (V8)."""
         when, n, bare, ended = self.when, self.records, not self.manifest.is_there, b"e" in self.kinds
@@ -506,15 +471,13 @@ class Cassette:
         when(bare and not noted, "trust.no-evidence")
         when(bare and noted and self.sealed and not strange, "trust.no-manifest")
         when(not ended, "cassette.open", n, self.size)
-        if options.allow_withheld:
-            self.found.pop("cassette.withheld", None)
+        self.found.pop("cassette.withheld" if options.allow_withheld else "", None)
         when(options.expect_origin not in (None, self.origin), "expect.origin", 0)
         when(options.expect_records not in (None, str(n)), "expect.records", n)
         asked = [run for run in self.runs if run["interactions"]] or self.runs[-1:] or [{"record": None, "code": None}]
         other = [run["record"] for run in asked if not run["code"] or run["code"]["commit"] != options.expect_commit]
         when(options.expect_commit is not None and other, "expect.commit", *other[:1])
-
-    def examine(self, stream: BinaryIO, path: str, entry: Any, options: argparse.Namespace) -> None:
+    def examine(self, stream: BufferedReader, path: str, entry: Any, options: argparse.Namespace) -> None:
         """Make all findings, and the facts, unless an error forbids to read the cassette."""
         beside = load(options.checkpoints or f"{path}.ckpt", self.found, options.checkpoints is not None)
         kept = [load(name, self.found) for name in options.seen or []]
@@ -536,11 +499,9 @@ class Cassette:
 # ---- the command: M13, V2, V3, V8, V9 ----
 def state_of(folder: str, subject: Any) -> str:
     """M13: whether a bound file is the one that was signed."""
-    digest = hashlib.sha256()
-    with suppress(OSError), open_below(folder, subject["name"]) as stream:
-        while data := stream.read(1 << 20):
-            digest.update(data)
-        return "same" if digest.hexdigest() == subject["digest"]["sha256"] else "wrong"
+    with suppress(OSError), open_regular(folder, *subject["name"].split("/")) as stream:
+        same = hashlib.file_digest(stream, "sha256").hexdigest() == subject["digest"]["sha256"]
+        return "same" if same else "wrong"
     return "missing"
 
 def verify(options: argparse.Namespace) -> dict[str, Any]:
@@ -553,18 +514,18 @@ def verify(options: argparse.Namespace) -> dict[str, Any]:
         whole = stream.read(12) == b'{"payload":"'  # a manifest in place of a cassette
     place = path if whole else options.manifest or f"{path}.intoto.jsonl"
     text, folder, tapes = load(place, shared, whole or bool(options.manifest)), os.path.dirname(place), list[Cassette]()
-    manifest = Manifest() if text is None else read_manifest(text, keys, shared)
+    manifest = Manifest(False, [], [], set(), 0) if text is None else read_manifest(text, keys, shared)
     single = [options.expect_origin, options.expect_commit, options.expect_records, options.checkpoints, options.seen]
     if whole and (options.manifest or (len(manifest.cassettes) > 1 and single.count(None) < len(single))):
         raise SystemExit("an option that speaks of one cassette")
     for entry in manifest.cassettes if whole else [{}]:
-        where = os.path.join(folder, entry["name"]) if whole else path
+        steps = [folder, *entry["name"].split("/")] if whole else [path]
         try:
-            with open_below(folder, entry["name"]) if whole else open_regular(path) as stream:
+            with open_regular(*steps) as stream:
                 tapes.append(Cassette(keys, manifest))
-                tapes[-1].examine(stream, where, entry, options)
+                tapes[-1].examine(stream, os.path.join(*steps), entry, options)
         except OSError:
-            shared.when(True, "subject.missing" if whole else "input.unreadable", detail=f": {where}")
+            shared.when(True, "subject.missing" if whole else "input.unreadable", detail=f": {os.path.join(*steps)}")
     found_here = [entry["name"] for entry in manifest.cassettes if entry["origin"] in {tape.origin for tape in tapes}]
     own, states = {entry["name"] for entry in manifest.cassettes} if whole else set(found_here), []
     for subject in (subject for subject in manifest.subjects if subject["name"] not in own):
@@ -578,32 +539,28 @@ def report(shared: Findings, founds: Any = (), rows: Any = (), subjects: Any = (
     """V2, V3: one word for all cassettes; the decisive finding first, the others in the order of the table."""
     founds = [Findings(shared | found) for found in founds] or [shared]
     word = next(word for word in EXITS if any(found.word() == word for found in founds))
-    founds.sort(key=lambda found: found.word() == word)  # last, so that their places are the ones kept
-    merged = {code: finding for found in founds for code, finding in found.items()}
-    deciding = {code for found in founds if found.word() == word for code in found if RULES[code][0] == GROUPS[word]}
-    first = [code for code in RULES if code in deciding][:1]
-    order = first + [code for code in RULES if code in merged and code not in first]
+    best = [found for found in founds if found.word() == word]
+    merged = {code: finding for found in (*founds, *reversed(best)) for code, finding in found.items()}
+    deciding = [code for code in RULES if RULES[code][0] == GROUPS[word] and any(code in found for found in best)]
+    order = sorted(merged, key=lambda code: (code not in deciding[:1], list(RULES).index(code)))
     shown = {"schema": "provtape/report/1", "verdict": word, "exit": EXITS[word]}
     return shown | {"findings": [merged[code] for code in order], "facts": {"cassettes": rows, "subjects": subjects}}
 
 def clean(value: Any) -> Any:
     """V9: a value as it may be printed."""
     if isinstance(value, str):
-        hidden = ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
-        return "".join(f"\\u{{{ord(c):x}}}" if unicodedata.category(c) in hidden else c for c in value)
+        return "".join(f"\\u{{{ord(c):x}}}" if unicodedata.category(c) in "Cc Cf Cs Co Zl Zp" else c for c in value)
     if isinstance(value, dict):
         return {name: clean(part) for name, part in value.items()}
     return list(map(clean, value)) if isinstance(value, (list, tuple)) else value
 
-def render(shown: Any) -> list[str]:
-    """The report for people, in ASCII: the word and the attack, findings, facts, limits."""
-    attacks = [f"({finding['attack']})" for finding in shown["findings"][:1] if finding["attack"]]
-    findings = [
-        f"- {row['code']}, record {row['record']}, byte {row['offset']}: {row['message']}\n  hint: {row['hint']}"
-        for row in shown["findings"]
-    ]
-    facts = [json.dumps(row) for row in shown["facts"]["cassettes"]]
-    return [" ".join([shown["verdict"], *attacks]), *findings, *facts, LIMITS]
+def render(shown: Any) -> str:
+    """The report for people: the word, the facts, the findings (the first one names the attack), the limits."""
+    lines = [shown["verdict"], *(f"facts: {json.dumps(row)}" for row in shown["facts"]["cassettes"])]
+    for code, attack, record, _, message, hint in (row.values() for row in shown["findings"]):
+        lines.append(f"- {code} ({attack}), record {record}: {message}\n  hint: {hint or 'none'}")
+    lines.append("limits: a signer can invent or record again; another run by the same key verifies; times are claims")
+    return "\n".join(lines)
 
 def understand(arguments: list[str]) -> argparse.Namespace:
     """The options. Raises SystemExit where the command line can not be understood (argparse says why on stderr)."""
@@ -622,24 +579,22 @@ def main(arguments: list[str]) -> int:
     """Verify, print, and return the exit code; nothing but a verdict of FAILED ever returns 1."""
     as_json, failed = "--json" in arguments, Findings()
     try:
-        sys.set_int_max_str_digits(4300)  # whatever the environment says
         if "--help" in arguments and not as_json:
             return 0 * sys.stdout.write(f"{__doc__}")
         result = verify(understand(arguments))
-        rows = result["facts"]["cassettes"]
-        signed = [row["sealed"] and any(key["manifest"] for key in row["covers"]) for row in rows]
+        signed = [row["sealed"] and any(k["manifest"] for k in row["covers"]) for row in result["facts"]["cassettes"]]
         if result["exit"] == 0 and not (signed and all(signed)):
             raise AssertionError  # VERIFIED by no finding alone is not enough
     except BaseException as reason:  # a missing package, no memory, Ctrl-C: never a verdict
-        what = f": {type(reason).__name__} {getattr(reason, 'name', '')}"
-        failed.when(True, "usage" if isinstance(reason, SystemExit) else "internal", detail=what)
+        code = "usage" if isinstance(reason, SystemExit) else "internal"
+        failed.when(True, code, detail=f": {type(reason).__name__} {getattr(reason, 'name', '')}")
         result = report(failed)
     try:
-        shown = [json.dumps(clean(result))] if as_json else render(clean(result))
-        print(*shown, sep="\n", flush=True)
+        text = json.dumps(clean(result)) if as_json else render(clean(result))
+        sys.stdout.write(text.encode("ascii", "backslashreplace").decode() + "\n")
+        sys.stdout.flush()
     except BaseException:  # a closed stdout
         return 2
     return int(result["exit"])
-
 if __name__ == "__main__":
     os._exit(main(sys.argv[1:]))  # not sys.exit: what can not be flushed any more would change the exit code

@@ -12,7 +12,6 @@ from provtape.cli import demo, import_, keygen, show, sign, verify
 
 app = typer.Typer(
     add_completion=False,
-    no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},

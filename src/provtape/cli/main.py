@@ -5,7 +5,7 @@ Imports nothing but the standard library at its top, so that even a broken insta
 
 from __future__ import annotations
 
-import json
+import errno
 import os
 import sys
 from collections.abc import Sequence
@@ -20,14 +20,11 @@ def main() -> None:
     """Run the command line of this process and exit."""
     code = run(sys.argv[1:])
     try:
-        sys.stdout.flush()
-    except (
-        OSError,
-        ValueError,
-        AttributeError,
-    ):  # the reader left, or there never was one: nobody saw the result
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except (OSError, ValueError):  # nobody saw the result
         code = UNFORESEEN
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # or the interpreter would try again, and say so
     sys.exit(code)
 
 
@@ -44,10 +41,10 @@ def run(arguments: Sequence[str]) -> int:
         return UNFORESEEN
     try:
         return _dispatch(list(arguments))
-    except SystemExit:  # how typer leaves when nobody reads its output any more
-        return UNFORESEEN
     except KeyboardInterrupt:
         return _say(arguments, "internal", "interrupted", None, INTERRUPTED)
+    except SystemExit:  # how typer leaves when nobody reads its output any more
+        return UNFORESEEN
     except BaseException as error:
         return _explain(arguments, error)
 
@@ -56,15 +53,22 @@ def _dispatch(arguments: list[str]) -> int:
     import typer
 
     command = import_module("provtape.cli.commands").command()
+    if not arguments:
+        arguments = ["--help"]
     try:
         result = command.main(arguments, prog_name="provtape", standalone_mode=False)
     except typer.TyperException as error:
-        usage = getattr(error, "ctx", None)
-        hint = f"{usage.command_path} --help" if usage else "provtape --help"
-        return _say(arguments, "usage", error.format_message(), hint, UNFORESEEN)
+        context = getattr(error, "ctx", None)
+        hint = f"{context.command_path} --help" if context else "provtape --help"
+        return _say(arguments, "usage", _our_voice(error.format_message()), hint, UNFORESEEN)
     except typer.Abort:
         return _say(arguments, "internal", "interrupted", None, INTERRUPTED)
     return result if isinstance(result, int) else 0
+
+
+def _our_voice(message: str) -> str:
+    """Another library's sentence, as ours begin and end."""
+    return message[:1].lower() + message[1:].rstrip(".")
 
 
 def _explain(arguments: Sequence[str], error: BaseException) -> int:
@@ -78,6 +82,8 @@ def _explain(arguments: Sequence[str], error: BaseException) -> int:
         return _say(
             arguments, "internal", f"a part of the installation is missing: {error.name}", hint, UNFORESEEN
         )
+    if isinstance(error, OSError) and error.errno in (errno.EPIPE, errno.ENOSPC):
+        return _say(arguments, "internal", "the output could not be written", None, UNFORESEEN)
     if os.environ.get("PROVTAPE_TRACEBACK"):
         import traceback
 
@@ -87,24 +93,20 @@ def _explain(arguments: Sequence[str], error: BaseException) -> int:
 
 
 def _say(arguments: Sequence[str], code: str, message: str, hint: str | None, status: int) -> int:
-    """Print an error: as a report when `--json` was asked for, else as a line on stderr."""
-    if "--json" in arguments:
-        finding = {
-            "code": code,
-            "attack": None,
-            "record": None,
-            "offset": None,
-            "message": message,
-            "hint": hint,
-        }
-        report = {"schema": "provtape/report/1", "verdict": "ERROR", "exit": 2, "findings": [finding]}
-        print(json.dumps(report | {"facts": {"cassettes": [], "subjects": []}}))
-        return UNFORESEEN
+    """Print an error: as a report when `--json` was asked for, else as a line on stderr; whatever happens, an exit code."""
     try:
+        options = arguments[: arguments.index("--")] if "--" in arguments else arguments
+        if "--json" in options:
+            verdict = import_module("provtape.format.verdict")
+            report = verdict.decide(
+                [verdict.Finding(code if code in verdict.CODES else "internal", message, hint)]
+            ).report()
+            print(import_module("provtape.cli.render").as_json(report), flush=True)
+            return UNFORESEEN
         printable = import_module("provtape.cli.render").printable
         print(f"provtape: {printable(message)}", file=sys.stderr)
         if hint:
             print(f"  {printable(hint)}", file=sys.stderr)
-    except (OSError, ImportError):
-        return UNFORESEEN  # nobody listens
+    except (OSError, ImportError, ValueError):
+        return UNFORESEEN  # nobody listens, or there is nothing to speak with
     return status

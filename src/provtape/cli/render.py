@@ -38,8 +38,16 @@ def colourful(stream: TextIO) -> bool:
 
 
 def as_json(value: object) -> str:
-    """One JSON object on one line, ASCII, as `--json` prints it."""
-    return json.dumps(value, ensure_ascii=True)
+    """One JSON object on one line, ASCII, as `--json` prints it; strings pass `printable` (spec V9)."""
+    return json.dumps(_shown(value), ensure_ascii=True)
+
+
+def _shown(value: object) -> object:
+    if isinstance(value, dict):
+        return {name: _shown(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_shown(item) for item in value]
+    return printable(value) if isinstance(value, str) else value
 
 
 def verdict_lines(verdict: Verdict, *, colour: bool = False) -> Iterator[str]:

@@ -81,6 +81,8 @@ def public_key(text: str, cassette: Path) -> PublicKey:
     from provtape.format.keys import parse_public
     from provtape.provenance.keyfile import inside_tree
 
+    if not text.strip():
+        raise KeyRefused("--pubkey: empty", "give the key as text, or a file that holds it")
     path = Path(text)
     if "\n" in text or "+" in text or " " in text or not os.path.lexists(path):
         try:

@@ -248,10 +248,10 @@ def _read(path: Path, *, private: bool) -> bytes:
             found = os.fstat(descriptor)
             if not stat.S_ISREG(found.st_mode):
                 raise KeyRefused(f"{shown(path)} is not a regular file")
-            if private and found.st_mode & 0o077:
-                raise KeyRefused(f"{shown(path)} is open to others", _chmod(path))
             with open(descriptor, "rb", closefd=False) as file:
                 data = file.read(MAX_KEY_FILE + 1)
+            if private and found.st_mode & 0o077 and b"PRIVATE KEY" in data:
+                raise KeyRefused(f"{shown(path)} is open to others", _chmod(path))
         finally:
             os.close(descriptor)
     except (OSError, ValueError) as error:

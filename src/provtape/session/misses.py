@@ -73,7 +73,8 @@ def used_up(name: str, key: str, recorded: int, asked: int, seq: int) -> tuple[M
 def missed(name: str, count: int, remembered: Sequence[Missing]) -> Missed:
     """The error at the end of a session in which requests missed."""
     what = "1 request missed" if count == 1 else f"{count} requests missed"
-    error = Missed(f"{name}: {what}; first: {remembered[0].message}", _AGAIN)
+    first = f"; first: {remembered[0].message}" if remembered else ""
+    error = Missed(f"{name}: {what}{first}", _AGAIN)
     for missing in remembered:
         error.add_note("\n".join(filter(None, (missing.message, missing.note()))))
     return error

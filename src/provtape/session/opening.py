@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
@@ -21,6 +22,33 @@ from provtape.scrub.rules import Rules
 SHORTEST_LITERAL: Final = 8
 
 _SECRET_NAME: Final = re.compile(r"key|token|secret|password", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Capture:
+    """How calls reach a session that records HTTP (spec C14).
+
+    Attributes:
+        enclosed: The kernel leaves the command no way around the recorder.
+        allow: Host services that are let through, `HOST:PORT`.
+        passed: Hosts that are relayed and not recorded.
+        routes: Route names and the base URLs they stand for.
+    """
+
+    enclosed: bool = False
+    allow: Sequence[str] = ()
+    passed: Sequence[str] = ()
+    routes: Mapping[str, str] = field(default_factory=dict)
+
+    def members(self, road: str) -> Object:
+        """The value of `capture`, its names in order."""
+        return {
+            "road": road,
+            "enclosed": self.enclosed,
+            "allow": list(self.allow),
+            "pass": list(self.passed),
+            "routes": dict(self.routes),
+        }
 
 
 def opening(prefix: str, rules: Rules, match: Match, *, nonce: str, now: datetime) -> Object:
@@ -55,6 +83,7 @@ def run(
     *,
     now: datetime,
     road: str,
+    capture: Capture | None = None,
     code: Code | None = None,
     command: Sequence[str] | None = None,
     environment: Mapping[str, object] | None = None,
@@ -67,7 +96,7 @@ def run(
         "code": code.members() if code else None,
         "command": None if command is None else list(command),
         "environment": dict(environment or {}),
-        "capture": {"road": road, "enclosed": False, "allow": [], "pass": [], "routes": {}},
+        "capture": (capture or Capture()).members(road),
         "meta": dict(meta or {}),
     }
 

@@ -24,6 +24,7 @@ from provtape.session.decide import Decision, Mode, Serve, decide
 from provtape.session.tutorial import is_tutorial
 
 WINDOW: Final = 512
+READERS: Final = 1000
 MAX_COMPARED: Final = 32 * 1024 * 1024
 
 
@@ -69,7 +70,8 @@ class Recorded:
     def __init__(self, index: Index, match: Match) -> None:
         self._index = index
         self._match = match
-        self._asked: Counter[str] = Counter()
+        self._orders: dict[str, Counter[str]] = {}
+        self._given: Counter[str] = Counter()
         self._last = 0
         self.used = 0
 
@@ -78,19 +80,25 @@ class Recorded:
         """The number of recorded interactions."""
         return len(self._index)
 
-    def decide(self, mode: Mode, keys: Sequence[str], *, repeat: bool) -> tuple[str, Decision]:
+    def decide(
+        self, mode: Mode, keys: Sequence[str], *, repeat: bool, reader: str = ""
+    ) -> tuple[str, Decision]:
         """What a request with these keys gets: the first key with an answer left decides, else the first that has any."""
+        asked = self._order(reader)
         places = {key: len(self._index.places(key)) for key in keys}
-        left = (key for key in keys if self._asked[key] < places[key])
+        left = (key for key in keys if asked[key] < places[key])
         known = (key for key in keys if places[key])
         chosen = next(left, None) or next(known, keys[0])
-        return chosen, decide(mode, places[chosen], self._asked[chosen], repeat=repeat)
+        return chosen, decide(mode, places[chosen], asked[chosen], repeat=repeat)
 
-    def count(self, key: str) -> int:
-        """Count one more request with this key; how many there were before."""
-        before = self._asked[key]
-        self._asked[key] += 1
-        self.used += before < len(self._index.places(key))
+    def count(self, key: str, reader: str = "") -> int:
+        """Count one more request with this key; how many the same reader had made before."""
+        asked = self._order(reader)
+        before = asked[key]
+        asked[key] += 1
+        if self._given[key] <= before < len(self._index.places(key)):
+            self._given[key] += 1
+            self.used += 1
         return before
 
     def serve(self, kind: Kind, wanted: str, decision: Serve) -> Answer:
@@ -131,6 +139,14 @@ class Recorded:
             if record["kind"] == kind and record["key"] not in seen and not is_tutorial(request):
                 seen.add(record["key"])
                 yield Candidate(place.seq, request)
+
+    def _order(self, reader: str) -> Counter[str]:
+        """What a reader asked so far. Of many readers the one that came first is forgotten: memory stays bounded."""
+        if reader not in self._orders:
+            if len(self._orders) >= READERS:
+                del self._orders[next(name for name in self._orders if name)]
+            self._orders[reader] = Counter()
+        return self._orders[reader]
 
     def close(self) -> None:
         """Close the file."""

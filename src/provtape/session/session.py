@@ -49,6 +49,7 @@ class Session:
         path: The cassette.
         mode: How it was opened.
         turns: The halves of its calls, for callers that wait in their own way (HTTP).
+        routes: Route names and base URLs that the cassette names (none in a new one).
     """
 
     def __init__(
@@ -57,6 +58,7 @@ class Session:
         self.path = path
         self.mode = mode
         self.turns = Turns(path, mode, started, repeat=repeat)
+        self.routes = started.routes
         self._verdict = started.verdict
         self._live = live
 

@@ -10,7 +10,7 @@ import os
 import secrets
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypedDict, cast
@@ -26,7 +26,7 @@ from provtape.matching.identity import HEADERS, Match
 from provtape.scrub.rules import Rules, default_rules, parse
 from provtape.session.asked import Reception
 from provtape.session.decide import Mode
-from provtape.session.opening import opening, run, secret_values
+from provtape.session.opening import Capture, opening, run, secret_values
 from provtape.session.recorded import Recorded
 
 ANONYMOUS = "anonymous"
@@ -47,6 +47,7 @@ class Recording(TypedDict, total=False):
         environment: Free JSON about the machine.
         command: The argv that is running.
         road: How calls reach the session; default `session`.
+        capture: What stands between the program and the network; default: nothing.
         meta: Free JSON about this run.
         literals: UTF-8 values that must not be written; default: the values of environment variables whose names say key,
             token, secret or password. Those under 8 bytes are not used.
@@ -61,6 +62,7 @@ class Recording(TypedDict, total=False):
     environment: Mapping[str, object] | None
     command: Sequence[str] | None
     road: str
+    capture: Capture | None
     meta: Mapping[str, object] | None
     literals: Sequence[bytes] | None
 
@@ -74,12 +76,14 @@ class Started:
         recorded: The recorded answers; None in a new cassette.
         writer: Where new ones go; None in replay.
         verdict: What `verify` said of the cassette; None for a new one.
+        routes: Route names and base URLs that the cassette's runs name, the last one's word counting.
     """
 
     reception: Reception
     recorded: Recorded | None
     writer: Writer | None
     verdict: Verdict | None
+    routes: Mapping[str, str] = field(default_factory=dict)
 
 
 def start(path: Path, mode: Mode, given: Recording, trusted: Sequence[PublicKey]) -> Started:
@@ -135,7 +139,7 @@ def _take_up(path: Path, mode: Mode, given: Recording, index: Index, verdict: Ve
     reception = Reception(rules, match, _literals(given), looks_up=True)
     recorded = Recorded(index, match)
     if mode == "replay":
-        return Started(reception, recorded, None, verdict)
+        return Started(reception, recorded, None, verdict, _routes(index))
     writer = Writer.resume(
         path,
         _run(reception, given),
@@ -148,13 +152,21 @@ def _take_up(path: Path, mode: Mode, given: Recording, index: Index, verdict: Ve
         raise SessionError(f"{path.name}: was gone on with by somebody else just now", "start again")
     if writer.torn:
         say(f"{path.name}: a torn tail of {writer.torn} bytes was moved to {path.name}.torn")
-    return Started(reception, recorded, writer, verdict)
+    return Started(reception, recorded, writer, verdict, _routes(index))
+
+
+def _routes(index: Index) -> Mapping[str, str]:
+    """All routes of all runs: free JSON of a stranger, of which only texts count."""
+    captures = [cast(Object, run["capture"])["routes"] for run in index.runs]
+    pairs = (pair for routes in captures if isinstance(routes, dict) for pair in routes.items())
+    return {name: base for name, base in pairs if type(base) is str}
 
 
 def _run(reception: Reception, given: Recording) -> Scrubbed:
     members = run(
         now=datetime.now(UTC),
         road=given.get("road", "session"),
+        capture=given.get("capture"),
         code=given.get("code"),
         command=given.get("command"),
         environment=given.get("environment"),

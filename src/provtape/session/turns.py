@@ -38,6 +38,16 @@ class Turn:
     clock: float
 
 
+@dataclass(frozen=True, slots=True)
+class Unanswered:
+    """A request that missed: what was asked, and what is known before anybody looked for the nearest recorded request."""
+
+    asked: Asked
+    key: str
+    decision: MissedRequest | UsedUp
+    before: int
+
+
 class Turns:
     """Every call of one session, from any thread of the process that opened it."""
 
@@ -52,13 +62,19 @@ class Turns:
         self._lock = threading.Lock()
         self._pid = os.getpid()
         self._closed = False
-        self._served = self._missed = self._finished = 0
+        self._served = self._missed = self._explained = self._finished = 0
+        self._lost: list[str] = []
         self._remembered: list[misses.Missing] = []
 
     @property
     def missed(self) -> int:
         """How many requests missed so far."""
         return self._missed
+
+    @property
+    def mode(self) -> Mode:
+        """How the session was opened."""
+        return self._mode
 
     @property
     def looks_up(self) -> bool:
@@ -76,24 +92,66 @@ class Turns:
             Miss: Never recorded, or `Exhausted`; it is remembered.
             SessionError: The session is closed, belongs to another process, or the request is no JSON.
         """
+        outcome = self.attempt(kind, request)
+        if isinstance(outcome, Unanswered):
+            raise self.explain(outcome)
+        return outcome
+
+    def attempt(
+        self, kind: Kind, request: Mapping[str, object], reader: str = ""
+    ) -> Answer | Turn | Unanswered:
+        """As `begin`, but a miss is counted and given back, not raised: finding its nearest request takes long (`explain`).
+
+        Args:
+            kind: `llm`, `tool` or `http`.
+            request: Its members in order, not scrubbed.
+            reader: Whose order it is: each reader gets the n-th answer for its own n-th equal request.
+
+        Raises:
+            SessionError: As `begin`.
+        """
         self._check_usable()
         asked = self._reception.receive(kind, request)
-        if self._recorded is None:
+        recorded = self._recorded
+        if recorded is None:
             return _live(asked)
         with self._lock:
-            key, decision = self._recorded.decide(self._mode, asked.keys, repeat=self._repeat)
+            key, decision = recorded.decide(self._mode, asked.keys, repeat=self._repeat, reader=reader)
             if kind == "llm" and not isinstance(decision, Serve):
                 keys = (key, *self._reception.tutorial(request))
-                key, decision = self._recorded.decide(self._mode, keys, repeat=self._repeat)
-            before = self._recorded.count(key)
+                key, decision = recorded.decide(self._mode, keys, repeat=self._repeat, reader=reader)
+            before = recorded.count(key, reader)
             if isinstance(decision, MissedRequest | UsedUp):
-                raise self._miss(self._recorded, asked, key, decision, before)
+                self._missed += 1
+                return Unanswered(asked, key, decision, before)
         if not isinstance(decision, Serve):
             return _live(asked)
-        answer = self._recorded.serve(kind, key, decision)
+        answer = recorded.serve(kind, key, decision)
         with self._lock:
             self._served += 1
         return answer
+
+    def explain(self, unanswered: Unanswered) -> Miss:
+        """The miss to raise, remembered. The first 20 are explained, later ones only counted: work stays bounded."""
+        recorded = self._recorded
+        if recorded is None:
+            raise AssertionError("only what was looked up can miss")
+        asked, decision = unanswered.asked, unanswered.decision
+        with self._lock:
+            kept = self._explained < misses.KEPT
+            self._explained += 1
+        if isinstance(decision, UsedUp):
+            last = recorded.last_place(unanswered.key)
+            error, missing = misses.used_up(
+                self._name, unanswered.key, decision.recorded, unanswered.before + 1, last
+            )
+        else:
+            near = self._nearest(recorded, asked) if kept else None
+            error, missing = misses.unknown(self._name, asked.kind, asked.keys[0], near, recorded.loaded)
+        if kept:
+            with self._lock:
+                self._remembered.append(missing)
+        return error
 
     def elsewhere(self, kind: Kind, request: Mapping[str, object]) -> Turn:
         """The turn of an interaction that took place elsewhere and is only recorded here.
@@ -133,10 +191,16 @@ class Turns:
         )
         return self._writer.append(record)
 
-    def lose(self) -> None:
-        """Count a live answer as lost until its record is durable."""
+    def lose(self, what: str | None = None) -> None:
+        """Count a live answer as lost until its record is durable.
+
+        Args:
+            what: For one that will never be: which call it was, and why. One line, without content.
+        """
         with self._lock:
             self._finished += 1
+            if what and len(self._lost) < misses.KEPT:
+                self._lost.append(what)
 
     def summary(self) -> Summary:
         """What was done so far."""
@@ -158,7 +222,8 @@ class Turns:
         if summary.idle:
             say(f"{self._name}: nothing was served: {summary.line()}")
         if self._missed:
-            return misses.missed(self._name, self._missed, self._remembered)
+            with self._lock:
+                return misses.missed(self._name, self._missed, self._remembered)
         return fault or self._unrecorded()
 
     def _close(self) -> ProvtapeError | None:
@@ -170,21 +235,6 @@ class Turns:
         except ProvtapeError as error:
             return error
         return None
-
-    def _miss(
-        self, recorded: Recorded, asked: Asked, key: str, decision: MissedRequest | UsedUp, before: int
-    ) -> Miss:
-        """The miss to raise, remembered. The first 20 are explained, later ones only counted: work stays bounded."""
-        self._missed += 1
-        if isinstance(decision, UsedUp):
-            last = recorded.last_place(key)
-            error, missing = misses.used_up(self._name, key, decision.recorded, before + 1, last)
-        else:
-            near = self._nearest(recorded, asked) if len(self._remembered) < misses.KEPT else None
-            error, missing = misses.unknown(self._name, asked.kind, asked.keys[0], near, recorded.loaded)
-        if len(self._remembered) < misses.KEPT:
-            self._remembered.append(missing)
-        return error
 
     def _nearest(self, recorded: Recorded, asked: Asked) -> Nearest | None:
         """The nearest recorded request; none when the file can not be read any more: the miss stays a miss."""
@@ -211,7 +261,10 @@ class Turns:
         if lost <= 0:
             return None
         what = "1 live answer is" if lost == 1 else f"{lost} live answers are"
-        return SessionError(f"{self._name}: {what} not recorded: the cassette is not the whole run")
+        error = SessionError(f"{self._name}: {what} not recorded: the cassette is not the whole run")
+        for line in self._lost:
+            error.add_note(line)
+        return error
 
 
 def _live(asked: Asked) -> Turn:

@@ -118,7 +118,7 @@ def _parts(jobs: list[tuple[str, int, int]], workers: int) -> Iterator[Part | No
         try:
             yield from pool.map(read_part, jobs)
         finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+            pool.shutdown(cancel_futures=True)  # without waiting, the interpreter's own end would race with it
 
 
 def read_part(job: tuple[str, int, int]) -> Part | None:

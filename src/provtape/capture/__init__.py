@@ -1,0 +1,1 @@
+"""How calls reach the session: the enclosure, the servers, the hooks."""
