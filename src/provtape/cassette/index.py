@@ -20,7 +20,7 @@ from provtape.cassette.reader import open_regular
 from provtape.cassette.walk import Stored, Walk, read_members
 from provtape.errors import CassetteError
 from provtape.format.chain import leaf
-from provtape.format.record import HEX64, Object
+from provtape.format.forms import HEX64, Object
 from provtape.format.tree import LEAF
 
 _KEY: Final = re.compile(rb'"kind":"(?:llm|tool|http)","key":"([0-9a-f]{64})",')

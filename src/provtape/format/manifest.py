@@ -12,7 +12,7 @@ from typing import Final
 
 from provtape.errors import FormatError
 from provtape.format import strict
-from provtape.format.record import (
+from provtape.format.forms import (
     Object,
     check_code,
     is_count,

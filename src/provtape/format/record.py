@@ -14,22 +14,31 @@ from functools import lru_cache
 from operator import itemgetter
 from typing import Final, Literal
 
-from provtape.errors import FormatError
 from provtape.format import strict
 from provtape.format.chain import FORMAT
+from provtape.format.forms import (
+    HEX64,
+    RANDOM,
+    TIME,
+    check_code,
+    is_count,
+    is_origin,
+    is_str,
+    is_strings,
+    is_time,
+    matches,
+    members,
+    need,
+    wrong,
+)
+from provtape.format.forms import Object as Object  # whoever takes records takes this
 from provtape.format.keys import decode_base64, is_name
 from provtape.format.strict import MAX_NUMBER
 
 RecordType = Literal["open", "run", "interaction", "end"]
 Kind = Literal["llm", "tool", "http"]
-Object = dict[str, object]
-
-HEX64: Final = re.compile(r"[0-9a-f]{64}")
-_GIT_ID: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
-_TIME: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z")
-_RANDOM: Final = re.compile(r"[A-Za-z0-9_-]{21}[AQgw]")
 _INTERACTION_TYPES: Final = (str, int, str, str, str, dict, dict, str, int, list, dict, str)
-_STAMPS: Final = re.compile(HEX64.pattern + _TIME.pattern + _RANDOM.pattern)
+_STAMPS: Final = re.compile(HEX64.pattern + TIME.pattern + RANDOM.pattern)
 _TEXT: Final = ("text",)
 _DIGITS: Final = b"0123456789"
 _ALIKE: Final = bytes.maketrans(_DIGITS, b"0" * 10)
@@ -98,48 +107,48 @@ def check_record(type_: str, value: object) -> Object:
         FormatError: Code `record.members`; the message names the member.
     """
     if not isinstance(value, dict):
-        raise _wrong("the record")
+        raise wrong("the record")
     names, check = _ROWS[type_]
     if tuple(value) != names:
-        raise _wrong(f"the names of a record of type {type_}")
+        raise wrong(f"the names of a record of type {type_}")
     check(value)
     return value
 
 
 def _open(value: Object) -> None:
-    _need(value["format"] == FORMAT, "format")
-    _need(is_str(value["prefix"]) and is_name(str(value["prefix"])), "prefix")
-    _need(_is(_RANDOM, value["nonce"]), "nonce")
-    _need(is_time(value["created"]), "created")
-    _need(is_str(value["recorder"]), "recorder")
+    need(value["format"] == FORMAT, "format")
+    need(is_str(value["prefix"]) and is_name(str(value["prefix"])), "prefix")
+    need(matches(RANDOM, value["nonce"]), "nonce")
+    need(is_time(value["created"]), "created")
+    need(is_str(value["recorder"]), "recorder")
     scrub = members(value["scrub"], ("name", "sha256", "rules"), "scrub")
-    _need(is_str(scrub["name"]) and is_str(scrub["rules"]), "scrub")
-    _need(scrub["sha256"] == hashlib.sha256(str(scrub["rules"]).encode()).hexdigest(), "scrub.sha256")
+    need(is_str(scrub["name"]) and is_str(scrub["rules"]), "scrub")
+    need(scrub["sha256"] == hashlib.sha256(str(scrub["rules"]).encode()).hexdigest(), "scrub.sha256")
     match = members(value["match"], ("headers", "ignore"), "match")
-    _need(is_strings(match["headers"]) and is_strings(match["ignore"]), "match")
+    need(is_strings(match["headers"]) and is_strings(match["ignore"]), "match")
     if value["previous"] is not None:
         _previous(members(value["previous"], ("origin", "records", "root"), "previous"))
-    _need(isinstance(value["meta"], dict), "meta")
+    need(isinstance(value["meta"], dict), "meta")
 
 
 def _previous(value: Object) -> None:
-    _need(is_origin(value["origin"]), "previous.origin")
-    _need(is_count(value["records"]) and value["records"] != 0, "previous.records")
-    _need(_is(HEX64, value["root"]), "previous.root")
+    need(is_origin(value["origin"]), "previous.origin")
+    need(is_count(value["records"]) and value["records"] != 0, "previous.records")
+    need(matches(HEX64, value["root"]), "previous.root")
 
 
 def _run(value: Object) -> None:
-    _need(is_time(value["started"]), "started")
-    _need(is_str(value["recorder"]), "recorder")
+    need(is_time(value["started"]), "started")
+    need(is_str(value["recorder"]), "recorder")
     check_code(value["code"])
-    _need(value["command"] is None or is_strings(value["command"]), "command")
-    _need(isinstance(value["environment"], dict), "environment")
+    need(value["command"] is None or is_strings(value["command"]), "command")
+    need(isinstance(value["environment"], dict), "environment")
     capture = members(value["capture"], ("road", "enclosed", "allow", "pass", "routes"), "capture")
-    _need(capture["road"] in ROADS and isinstance(capture["road"], str), "capture.road")
-    _need(isinstance(capture["enclosed"], bool), "capture.enclosed")
-    _need(is_strings(capture["allow"]) and is_strings(capture["pass"]), "capture")
-    _need(isinstance(capture["routes"], dict), "capture.routes")
-    _need(isinstance(value["meta"], dict), "meta")
+    need(capture["road"] in ROADS and isinstance(capture["road"], str), "capture.road")
+    need(isinstance(capture["enclosed"], bool), "capture.enclosed")
+    need(is_strings(capture["allow"]) and is_strings(capture["pass"]), "capture")
+    need(isinstance(capture["routes"], dict), "capture.routes")
+    need(isinstance(value["meta"], dict), "meta")
 
 
 # Interactions are most of a cassette, and a verifier checks each: below, conditions are tested in line, without a call each.
@@ -147,32 +156,32 @@ def _run(value: Object) -> None:
 
 def _interaction(value: Object) -> None:
     if tuple(map(type, value.values())) != _INTERACTION_TYPES:
-        raise _wrong("the type of a member")
+        raise wrong("the type of a member")
     kind, key, started, salt = value["kind"], value["key"], value["started"], value["salt"]
     request, response = value["request"], value["response"]
     if kind not in REQUEST or not isinstance(request, dict) or tuple(request) != REQUEST[str(kind)]:
-        raise _wrong("kind or the names of request")
+        raise wrong("kind or the names of request")
     if kind == "http":
         _http_request(request)
         _http_response(response)
     else:
         _answer(str(kind), request, response)
     if len(str(key)) != 64 or len(str(salt)) != 22 or not _STAMPS.fullmatch(f"{key}{started}{salt}"):
-        raise _wrong("key, started or salt")
+        raise wrong("key, started or salt")
     if not is_count(value["elapsed_ms"]):
-        raise _wrong("elapsed_ms")
+        raise wrong("elapsed_ms")
     if value["scrubbed"]:
         _scrubbed(value["scrubbed"])
 
 
 def _answer(kind: str, request: Object, response: object) -> None:
-    _need(is_str(request["model" if kind == "llm" else "name"]), "request")
-    _need(isinstance(response, dict) and list(response) in ([OUTPUT[kind]], ["error"]), "response")
+    need(is_str(request["model" if kind == "llm" else "name"]), "request")
+    need(isinstance(response, dict) and list(response) in ([OUTPUT[kind]], ["error"]), "response")
 
 
 def _http_request(request: Object) -> None:
     if type(request["method"]) is not str or type(request["url"]) is not str:
-        raise _wrong("request.method or url")
+        raise wrong("request.method or url")
     _headers(request["headers"], "request.headers")
     body = request["body"]
     if body is not None and not (
@@ -183,28 +192,28 @@ def _http_request(request: Object) -> None:
 
 def _http_response(response: object) -> None:
     if type(response) is not dict or tuple(response) != HTTP_RESPONSE:
-        raise _wrong("the names of response")
+        raise wrong("the names of response")
     ended, error, status = response["ended"], response["error"], response["status"]
     if type(ended) is not str or ended not in ENDED:
-        raise _wrong("response.ended")
+        raise wrong("response.ended")
     if not ((error is None or type(error) is str) and (status is None or is_count(status))):
-        raise _wrong("response.error or status")
+        raise wrong("response.error or status")
     _headers(response["headers"], "response.headers")
     length = body_length(response["body"], "response.body")
     chunks = response["chunks"]
     if chunks is not None and _total(chunks) != length:
-        raise _wrong("response.chunks, whose lengths must add up to the body,")
+        raise wrong("response.chunks, whose lengths must add up to the body,")
 
 
 def _total(chunks: object) -> int:
     """The sum of the lengths; the shape is proven by what remains of the spelling when its digits are taken out."""
     if type(chunks) is not list:
-        raise _wrong("response.chunks")
+        raise wrong("response.chunks")
     spelled = strict.dumps(chunks)
     if spelled.translate(None, _DIGITS) != _pairs(len(chunks)):
-        raise _wrong("response.chunks")
+        raise wrong("response.chunks")
     if _LONG in spelled.translate(_ALIKE) and max(map(max, chunks)) > MAX_NUMBER:
-        raise _wrong("response.chunks")
+        raise wrong("response.chunks")
     return sum(map(_FIRST, chunks))
 
 
@@ -215,12 +224,12 @@ def _pairs(number: int) -> bytes:
 
 def _headers(value: object, where: str) -> None:
     if type(value) is not list:
-        raise _wrong(where)
+        raise wrong(where)
     for pair in value:
         if type(pair) is not list or len(pair) != 2 or type(pair[0]) is not str or type(pair[1]) is not str:
-            raise _wrong(where)
+            raise wrong(where)
         if not pair[0].islower() and _UPPER.search(pair[0]):
-            raise _wrong(f"{where}: an upper-case name")
+            raise wrong(f"{where}: an upper-case name")
 
 
 def free(value: Object) -> Iterator[object]:
@@ -245,28 +254,28 @@ def body_length(body: object, where: str) -> int:
     if body is None:
         return 0
     if not isinstance(body, dict) or len(body) != 1:
-        raise _wrong(where)
+        raise wrong(where)
     ((name, content),) = body.items()
     if not isinstance(content, str) or not content:
-        raise _wrong(where)
+        raise wrong(where)
     if name == "text":
         return len(content) if content.isascii() else len(content.encode())
     data = decode_base64(content) if name == "base64" else None
     if data is None or _is_utf8(data):
-        raise _wrong(where)
+        raise wrong(where)
     return len(data)
 
 
 def _scrubbed(value: object) -> None:
-    _need(isinstance(value, list), "scrubbed")
+    need(isinstance(value, list), "scrubbed")
     for row in value if isinstance(value, list) else ():
         entry = members(row, ("rule", "where", "count"), "scrubbed")
-        _need(is_str(entry["rule"]) and is_str(entry["where"]) and is_count(entry["count"]), "scrubbed")
+        need(is_str(entry["rule"]) and is_str(entry["where"]) and is_count(entry["count"]), "scrubbed")
 
 
 def _end(value: Object) -> None:
-    _need(is_time(value["closed"]), "closed")
-    _need(isinstance(value["meta"], dict), "meta")
+    need(is_time(value["closed"]), "closed")
+    need(isinstance(value["meta"], dict), "meta")
 
 
 _ROWS: Final[dict[str, tuple[tuple[str, ...], Callable[[Object], None]]]] = {
@@ -277,80 +286,9 @@ _ROWS: Final[dict[str, tuple[tuple[str, ...], Callable[[Object], None]]]] = {
 }
 
 
-def check_code(value: object, where: str = "code") -> None:
-    """Check a `code` value: null or uri, commit, tree, dirty (spec C14).
-
-    Raises:
-        FormatError: Code `record.members`.
-    """
-    if value is None:
-        return
-    code = members(value, ("uri", "commit", "tree", "dirty"), where)
-    _need(code["uri"] is None or is_str(code["uri"]), where)
-    _need(_is(_GIT_ID, code["commit"]) and _is(_GIT_ID, code["tree"]), where)
-    _need(isinstance(code["dirty"], bool), where)
-
-
-def members(value: object, names: tuple[str, ...], where: str) -> Object:
-    """The object `value`, if it has exactly these names in this order.
-
-    Raises:
-        FormatError: Code `record.members`.
-    """
-    if not isinstance(value, dict) or tuple(value) != names:
-        raise _wrong(f"the names of {where}")
-    return value
-
-
-def is_str(value: object) -> bool:
-    """Whether this is a JSON string (a number token is none)."""
-    return type(value) is str
-
-
-def is_strings(value: object) -> bool:
-    """Whether this is an array of strings."""
-    return isinstance(value, list) and all(type(item) is str for item in value)
-
-
-def is_count(value: object) -> bool:
-    """Whether this is an own number: `0|[1-9][0-9]*`, at most 2^53−1."""
-    return type(value) is int and 0 <= value <= MAX_NUMBER
-
-
-def is_hex64(value: object) -> bool:
-    """Whether this is 64 lower-case hex digits."""
-    return _is(HEX64, value)
-
-
-def is_time(value: object) -> bool:
-    """Whether this is a time of C21."""
-    return _is(_TIME, value)
-
-
-def is_origin(value: object) -> bool:
-    """Whether this is an origin: prefix, `/`, hex64 (spec N2)."""
-    if type(value) is not str:
-        return False
-    prefix, slash, last = value.rpartition("/")
-    return bool(slash) and is_name(prefix) and _is(HEX64, last)
-
-
-def _is(pattern: re.Pattern[str], value: object) -> bool:
-    return type(value) is str and pattern.fullmatch(value) is not None
-
-
 def _is_utf8(data: bytes) -> bool:
     try:
         data.decode("utf-8")
     except UnicodeDecodeError:
         return False
     return True
-
-
-def _need(condition: bool, where: str) -> None:
-    if not condition:
-        raise _wrong(where)
-
-
-def _wrong(where: str) -> FormatError:
-    return FormatError(f"{where} is not as the format says", "record.members")

@@ -26,7 +26,7 @@ class ThisRun(TypedDict):
 def this_run(cassette: str | Path, directory: str | Path = ".") -> ThisRun:
     """The code, machine and command of this process, for `Session.open(cassette, mode, **this_run(cassette))`.
 
-    For the one who records: it runs git, whose filters and monitors a repository under review could choose. Do not call it in a replay.
+    For the one who records: it runs git, and in a repository under review others chose its filters. Do not call it in a replay.
 
     Args:
         cassette: The cassette; it and its evidence are no part of the code.
