@@ -246,7 +246,7 @@ def test_evidence_that_was_named_and_can_not_be_read_is_an_error(
 def test_a_command_that_can_not_be_understood(arguments: Sequence[str]) -> None:
     assert_one_error(provtape(*arguments))
     if arguments[0] in ("verify", "sign"):
-        assert codes(provtape(*arguments, "--json")) == ["usage"]
+        assert codes(provtape(arguments[0], "--json", *arguments[1:])) == ["usage"]
 
 
 def test_expectations_of_one_cassette_do_not_go_with_a_manifest_of_two() -> None:

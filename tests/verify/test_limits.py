@@ -90,3 +90,10 @@ def test_limit_times_are_claims(tmp_path: Path) -> None:
     key = tmp_path / "key.pub"
     key.write_text(signer.public.vkey)
     assert both(cassette, "--pubkey", key)["verdict"] == "VERIFIED"
+
+
+def test_an_empty_kept_note_is_no_note(tmp_path: Path) -> None:
+    cassette, key = signed(tmp_path / "one")
+    empty = tmp_path / "empty"
+    empty.write_bytes(b"")
+    assert first(both(cassette, "--pubkey", key, "--seen", empty))[:2] == ("FAILED", "checkpoint.form")

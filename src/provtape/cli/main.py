@@ -53,16 +53,16 @@ def _dispatch(arguments: list[str]) -> int:
     import typer
 
     command = import_module("provtape.cli.commands").command()
-    if not arguments:
-        arguments = ["--help"]
     try:
-        result = command.main(arguments, prog_name="provtape", standalone_mode=False)
+        result = command.main(arguments or ["--help"], prog_name="provtape", standalone_mode=False)
     except typer.TyperException as error:
         context = getattr(error, "ctx", None)
         hint = f"{context.command_path} --help" if context else "provtape --help"
         return _say(arguments, "usage", _our_voice(error.format_message()), hint, UNFORESEEN)
     except typer.Abort:
         return _say(arguments, "internal", "interrupted", None, INTERRUPTED)
+    if not arguments:
+        return UNFORESEEN  # the help was printed, but nothing was asked for
     return result if isinstance(result, int) else 0
 
 

@@ -66,7 +66,7 @@ def _notes(path: Path, findings: list[Finding]) -> tuple[tuple[Checkpoint, ...],
 def _kept(path: Path, findings: list[Finding]) -> list[Checkpoint]:
     try:
         notes, rest = checkpoint.parse_file(read_small(path, checkpoint.MAX_FILE))
-        if rest:
+        if rest or not notes:
             raise FormatError(f"the kept note {path.name} is not a note and nothing else", "checkpoint.form")
     except FormatError as error:
         findings.append(_form(error))
