@@ -6,10 +6,10 @@ Checks what `spec/` says, under its numbers: records (C1 to C22), signed notes i
 signed manifest `run.jsonl.intoto.jsonl` and the files it binds (M1 to M13), your keys (K1 to K6), the way to one word
 (V1 to V9): VERIFIED (exit 0), FAILED (1), ERROR (2), UNVERIFIED (3). Given a manifest, it verifies all cassettes in it.
 Does not check, as no file can show it: that a model gave the answers (the key holder can invent, record again, sign
-again; only a kept note narrows that: --seen); that this is the run you mean (--expect-origin); that the named commit is
-what ran; that a time is true. Take the key from its owner and this file from where you trust it, not from beside the
-run. Options: --pubkey KEY (text or file), --seen F (both repeatable), --manifest F, --checkpoints F, --allow-withheld,
---only (leave bound files out), --expect-origin O, --expect-commit C, --expect-records N, --json.
+again; only a kept note narrows that: --seen); that this is the run you mean (--expect-origin); that the commit is what
+ran; that a time is true. Take the key from its owner and this file from where you trust it, not from beside the run.
+Options: --pubkey KEY (text or file), --seen F (both repeatable), --manifest F, --checkpoints F, --allow-withheld,
+--only (no bound files), --expect-origin O, --expect-commit C, --expect-records N, --json.
 """
 
 from __future__ import annotations
@@ -29,7 +29,6 @@ import re
 import unicodedata
 from array import array
 from contextlib import suppress
-from io import BufferedReader
 from itertools import accumulate
 from typing import Any, Final, NamedTuple
 
@@ -251,7 +250,7 @@ def has_members(kind: str, record: Any) -> bool:
     summed = sizes is None or sum(size for size, _ in sizes) == body_size(answer["body"])
     return known and summed and fits(f"{kind}-request", record["request"])
 # ---- files and the tree: C8, M13 ----
-def open_regular(*steps: str) -> BufferedReader:
+def open_regular(*steps: str) -> Any:
     """Open a regular file (a pipe would make us wait), with no link after the first step (M13). Raises OSError."""
     paths = list(accumulate(steps, os.path.join))
     if any(map(os.path.islink, paths[1:])) or not os.path.isfile(paths[-1]):
@@ -349,7 +348,7 @@ class Cassette:
         self.origin: str | None = None
         self.runs, self.facts = list[Any](), dict[str, Any]()  # report.schema.json
         self.claims, self.lines = list[Claim](), list[bool]()  # lines of the checkpoint file: which count (N6)
-    def read(self, stream: BufferedReader) -> bool:
+    def read(self, stream: Any) -> bool:
         """C1, C5, C11, C12: read to the end; False where an error forbids it."""
         while line := stream.readline(RECORD_LIMIT + 1):
             self.hash.update(line)
@@ -477,7 +476,7 @@ class Cassette:
         asked = [run for run in self.runs if run["interactions"]] or self.runs[-1:] or [{"record": None, "code": None}]
         other = [run["record"] for run in asked if not run["code"] or run["code"]["commit"] != options.expect_commit]
         when(options.expect_commit is not None and other, "expect.commit", *other[:1])
-    def examine(self, stream: BufferedReader, path: str, entry: Any, options: argparse.Namespace) -> None:
+    def examine(self, stream: Any, path: str, entry: Any, options: argparse.Namespace) -> None:
         """Make all findings, and the facts, unless an error forbids to read the cassette."""
         beside = load(options.checkpoints or f"{path}.ckpt", self.found, options.checkpoints is not None)
         kept = [load(name, self.found) for name in options.seen or []]
@@ -500,8 +499,7 @@ class Cassette:
 def state_of(folder: str, subject: Any) -> str:
     """M13: whether a bound file is the one that was signed."""
     with suppress(OSError), open_regular(folder, *subject["name"].split("/")) as stream:
-        same = hashlib.file_digest(stream, "sha256").hexdigest() == subject["digest"]["sha256"]
-        return "same" if same else "wrong"
+        return "same" if hashlib.file_digest(stream, "sha256").hexdigest() == subject["digest"]["sha256"] else "wrong"
     return "missing"
 
 def verify(options: argparse.Namespace) -> dict[str, Any]:
@@ -556,20 +554,22 @@ def clean(value: Any) -> Any:
 
 def render(shown: Any) -> str:
     """The report for people: the word, the facts, the findings (the first one names the attack), the limits."""
-    lines = [shown["verdict"], *(f"facts: {json.dumps(row)}" for row in shown["facts"]["cassettes"])]
+    lines = [shown["verdict"]]
+    for row in shown["facts"]["cassettes"]:
+        said = [f"{row['name']}: {row['interactions']} interactions in {row['records']} records, sealed: {row['sealed']}"]
+        said += [f"{k['name'] or k['fingerprint']} covers {k['records']}{' and manifest' * k['manifest']}" for k in row["covers"]]
+        lines.append("; ".join(said + [f"commit {run['code'] and run['code']['commit']}" for run in row["runs"]]))
     for code, attack, record, _, message, hint in (row.values() for row in shown["findings"]):
         lines.append(f"- {code} ({attack}), record {record}: {message}\n  hint: {hint or 'none'}")
-    lines.append("limits: a signer can invent or record again; another run by the same key verifies; times are claims")
-    return "\n".join(lines)
+    return "\n".join([*lines, "limits: a signer can invent, record again; another run by this key verifies; times are claims"])
 
 def understand(arguments: list[str]) -> argparse.Namespace:
     """The options. Raises SystemExit where the command line can not be understood (argparse says why on stderr)."""
     parser = argparse.ArgumentParser(prog="verifier", add_help=False, allow_abbrev=False)
     parser.add_argument("cassette")
-    texts = "manifest checkpoints expect-origin expect-commit expect-records"
-    for action, names in (("append", "pubkey seen"), ("store", texts), ("store_true", "only allow-withheld json")):
-        for name in names.split():
-            parser.add_argument(f"--{name}", action=action)
+    words = "pubkey+ seen+ manifest checkpoints expect-origin expect-commit expect-records only! allow-withheld! json!"
+    for word in words.split():
+        parser.add_argument(f"--{word.rstrip('+!')}", action={"+": "append", "!": "store_true"}.get(word[-1], "store"))
     options = parser.parse_args(arguments)
     if not fits("0|[1-9][0-9]{0,15}", options.expect_records or "0"):
         parser.error("--expect-records takes a number")
@@ -586,8 +586,8 @@ def main(arguments: list[str]) -> int:
         if result["exit"] == 0 and not (signed and all(signed)):
             raise AssertionError  # VERIFIED by no finding alone is not enough
     except BaseException as reason:  # a missing package, no memory, Ctrl-C: never a verdict
-        code = "usage" if isinstance(reason, SystemExit) else "internal"
-        failed.when(True, code, detail=f": {type(reason).__name__} {getattr(reason, 'name', '')}")
+        detail = f": {type(reason).__name__} {getattr(reason, 'name', '')}"
+        failed.when(True, "usage" if isinstance(reason, SystemExit) else "internal", detail=detail)
         result = report(failed)
     try:
         text = json.dumps(clean(result)) if as_json else render(clean(result))

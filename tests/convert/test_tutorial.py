@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 from provtape.convert import tutorial
 from provtape.convert.tutorial import Entry, Torn, import_file, read
-from provtape.format.foreign import is_tutorial
 from provtape.errors import (
     CassetteExists,
     ConvertError,
@@ -25,6 +24,7 @@ from provtape.errors import (
     Missed,
     SessionError,
 )
+from provtape.format.foreign import is_tutorial
 from provtape.format.strict import Number
 from provtape.session import Call, Session
 from provtape.verify import verify

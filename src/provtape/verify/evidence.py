@@ -6,7 +6,6 @@ and through no link (spec N1, M1, M13). What it means is decided in `checks`.
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import os
 import stat
@@ -15,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from provtape.cassette.reader import read_small
-from provtape.errors import FormatError, InputError
+from provtape.errors import FormatError
 from provtape.format import checkpoint, envelope, manifest
 from provtape.format.checkpoint import Checkpoint
 from provtape.format.envelope import Envelope
@@ -92,14 +91,11 @@ def _form(error: FormatError) -> Finding:
 
 
 def digest_below(folder: Path, name: str) -> str | None:
-    """Hex SHA-256 of the regular file `name` below `folder`, no link followed on the way; None if there is none.
+    """Hex SHA-256 of the regular file `name` below `folder`, no link followed on the way; None if it is not supplied.
 
     Args:
         folder: The manifest's folder.
         name: A subject name (spec M7); hostile even when signed.
-
-    Raises:
-        InputError: It is there, but can not be read.
     """
     descriptor = _descriptor(folder, name)
     if descriptor is None:
@@ -112,11 +108,7 @@ def digest_below(folder: Path, name: str) -> str | None:
 
 
 def is_below(folder: Path, name: str) -> bool:
-    """Whether `name` is a regular file below `folder`, no link on the way.
-
-    Raises:
-        InputError: It is there, but can not be read.
-    """
+    """Whether `name` is a regular file below `folder`, no link on the way."""
     descriptor = _descriptor(folder, name)
     if descriptor is not None:
         os.close(descriptor)
@@ -126,12 +118,8 @@ def is_below(folder: Path, name: str) -> bool:
 def _descriptor(folder: Path, name: str) -> int | None:
     try:
         descriptor = _open_below(folder, name)
-    except (FileNotFoundError, NotADirectoryError):
+    except OSError:  # not there, a link, a socket, or not for us to read: it was not supplied
         return None
-    except OSError as error:
-        if error.errno in (errno.ELOOP, errno.ENXIO):  # a link; a socket
-            return None
-        raise InputError(f"{name}: {os.strerror(error.errno or 0).lower()}") from None
     if stat.S_ISREG(os.fstat(descriptor).st_mode):
         return descriptor
     os.close(descriptor)

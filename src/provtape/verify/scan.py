@@ -118,7 +118,8 @@ def _parts(jobs: list[tuple[str, int, int]], workers: int) -> Iterator[Part | No
         try:
             yield from pool.map(read_part, jobs)
         finally:
-            pool.shutdown(cancel_futures=True)  # without waiting, the interpreter's own end would race with it
+            # waits: without that the interpreter's own end would race with it
+            pool.shutdown(cancel_futures=True)
 
 
 def read_part(job: tuple[str, int, int]) -> Part | None:
