@@ -8,14 +8,14 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
+from provtape.format.recorder import __version__
+
 if TYPE_CHECKING:
     from provtape.errors import ProvtapeError as ProvtapeError
     from provtape.provenance.this_run import this_run as this_run
     from provtape.session import Call as Call
     from provtape.session import Session as Session
 
-__version__: Final = "0.1.0"
-RECORDER: Final = f"provtape {__version__}"
 
 _PUBLIC: Final = {
     "Call": "provtape.session",

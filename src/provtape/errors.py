@@ -9,6 +9,7 @@
     ├── ProvenanceError     the code or machine can not be named honestly
     ├── SigningError        `sign` refuses
     ├── ConvertError        another format can not be read
+    ├── DemoError           the tour did not go as it must
     ├── CaptureError        calls can not be brought to the session
     │   ├── NotEnclosed     the kernel does not let a command be shut in
     │   └── NotStarted      the command could not be started
@@ -78,7 +79,11 @@ class ProvenanceError(ProvtapeError):
 
 
 class SigningError(ProvtapeError):
-    """`sign` refuses: the cassette does not hold, or the evidence would not."""
+    """`sign` refuses: the cassette does not hold, or the evidence would not; `code` is the finding's, if one decided."""
+
+    def __init__(self, message: str, hint: str | None = None, code: str = "internal") -> None:
+        super().__init__(message, hint)
+        self.code = code
 
 
 class ConvertError(ProvtapeError):
@@ -104,6 +109,10 @@ class NotStarted(CaptureError):
     def __init__(self, message: str, status: int) -> None:
         super().__init__(message)
         self.status = status
+
+
+class DemoError(ProvtapeError):
+    """A step of the tour did not come out as it must; a forgery that passed is one."""
 
 
 class CassetteError(ProvtapeError):

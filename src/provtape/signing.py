@@ -14,7 +14,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from provtape import RECORDER
 from provtape.cassette import notes
 from provtape.cassette.notes import Signer
 from provtape.cassette.reader import lines, open_regular, read_small
@@ -23,16 +22,17 @@ from provtape.errors import CassetteError, SigningError
 from provtape.format import envelope, strict
 from provtape.format.manifest import Entry, Subject, is_subject_name, statement
 from provtape.format.record import Code, Object, check_record
+from provtape.format.recorder import RECORDER
 from provtape.format.stamp import stamp
+from provtape.format.suffix import BESIDE, MANIFEST, PATCH
 from provtape.format.verdict import Verdict
 from provtape.provenance import worktree
 from provtape.scrub.door import Door
 from provtape.scrub.rules import Rules, parse
 from provtape.verify import verify
 from provtape.verify.case import Question
-from provtape.verify.evidence import MANIFEST, beside, digest_below
+from provtape.verify.evidence import beside, digest_below
 
-PATCH: Final = ".patch"
 _NOT_OURS: Final = frozenset(
     ("trust.no-key", "trust.stranger", "trust.no-evidence", "trust.no-manifest", "cassette.open")
 )
@@ -49,7 +49,8 @@ class Signed:
     manifest: Path
     sealed_now: bool
     torn: int
-    patch: Path | None
+    torn_note: int = 0
+    patch: Path | None = None
 
 
 def sign(
@@ -86,16 +87,19 @@ def sign(
                 "the manifest is there already and its files are fixed", "sign again without --result"
             )
         return _second(cassette, manifest, signer, before, workers)
-    names = [_name(cassette, result) for result in results]
+    names = _names(cassette, results)
     patch = _patch(cassette, before, allow_dirty, directory or Path.cwd())
     if patch:
         names.append(_name(cassette, patch))
     door = Door(_rules(cassette))
-    sealed_now, torn = _seal(cassette, signer, door, before, clock)
+    writer = _seal(cassette, signer, door, before, clock)
     after = _facts(_acceptable(verify(cassette, question, workers=workers)))
     payload = door.manifest(_statement(cassette, after, names, stamp(clock()))).data
     _write(manifest, _line(payload, signer))
-    return Signed(_checked(cassette, question, workers), manifest, sealed_now, torn, patch)
+    verdict = _checked(cassette, question, workers)
+    if writer is None:
+        return Signed(verdict, manifest, False, 0, 0, patch)
+    return Signed(verdict, manifest, True, writer.torn, writer.torn_note, patch)
 
 
 def _second(cassette: Path, manifest: Path, signer: Signer, facts: Object, workers: int) -> Signed:
@@ -106,14 +110,14 @@ def _second(cassette: Path, manifest: Path, signer: Signer, facts: Object, worke
         raise SigningError("this key has signed the manifest already")
     _note(cassette, signer, facts)
     _write(manifest, data + _line(found[0].payload, signer))
-    return Signed(_checked(cassette, Question((signer.public,)), workers), manifest, False, 0, None)
+    return Signed(_checked(cassette, Question((signer.public,)), workers), manifest, False, 0)
 
 
 def _acceptable(verdict: Verdict) -> Verdict:
     """The verdict, if nothing but trust and an end is missing."""
     for finding in verdict.findings:
         if finding.code not in _NOT_OURS | _MENDED:
-            raise SigningError(f"not signed: {finding.message}", finding.hint)
+            raise SigningError(f"not signed: {finding.message}", finding.hint, finding.code)
     return verdict
 
 
@@ -121,7 +125,9 @@ def _checked(cassette: Path, question: Question, workers: int) -> Verdict:
     verdict = verify(cassette, question, workers=workers)
     if not verdict.verified:
         finding = verdict.findings[0]
-        raise SigningError(f"signed, but the result does not verify: {finding.message}", finding.hint)
+        raise SigningError(
+            f"signed, but the result does not verify: {finding.message}", finding.hint, finding.code
+        )
     return verdict
 
 
@@ -133,13 +139,14 @@ def _facts(verdict: Verdict) -> Object:
     return facts
 
 
-def _seal(cassette: Path, signer: Signer, door: Door, facts: Object, clock: Clock) -> tuple[bool, int]:
+def _seal(cassette: Path, signer: Signer, door: Door, facts: Object, clock: Clock) -> Writer | None:
+    """The writer that sealed it, closed; None if it was sealed before."""
     if facts["sealed"]:
         _note(cassette, signer, facts)
-        return False, 0
+        return None
     writer = Writer.reopen(cassette, signer=signer)
     writer.seal(door.record("end", {"closed": stamp(clock()), "meta": {}}))
-    return True, writer.torn
+    return writer
 
 
 def _note(cassette: Path, signer: Signer, facts: Object) -> None:
@@ -176,6 +183,20 @@ def _digest(folder: Path, name: str) -> str:
     return digest
 
 
+def _names(cassette: Path, results: Sequence[Path]) -> list[str]:
+    """The names of the files to bind; none that can not be what its author means by a result."""
+    names = [_name(cassette, result) for result in results]
+    if len({name.lower() for name in names}) != len(names):
+        raise SigningError("a file is to be bound twice", "names that differ in case only are one name")
+    for name, result in zip(names, results, strict=True):
+        if name.lower() in {f"{cassette.name}{suffix}".lower() for suffix in BESIDE}:
+            raise SigningError(f"{name} is evidence, not a result")
+        with open_regular(result) as file:
+            if b"PRIVATE KEY-----" in file.read(4096):
+                raise SigningError(f"{name} is a private key, not a result", "name the file of results")
+    return names
+
+
 def _name(cassette: Path, file: Path) -> str:
     """The name under which a reviewer finds a bound file: relative to the cassette's folder (spec M7)."""
     folder = os.path.abspath(cassette.parent)
@@ -191,14 +212,18 @@ def _name(cassette: Path, file: Path) -> str:
 
 
 def _patch(cassette: Path, facts: Object, allow_dirty: bool, directory: Path) -> Path | None:
-    """The patch file of dirty code, written and to be bound; None for clean code."""
+    """The patch file of the last run's dirty code, written and to be bound; None for clean code."""
     runs = facts["runs"]
-    code = runs[-1]["code"] if isinstance(runs, list) and runs else None
-    if not isinstance(code, dict) or not code["dirty"]:
+    codes = [run["code"] for run in runs if run["code"]] if isinstance(runs, list) else []
+    dirty = [code for code in codes if code["dirty"]]
+    if not dirty:
         return None
     if not allow_dirty:
-        message = "the code of the last run was not what its commit holds"
+        message = "the code of a run was not what its commit holds"
         raise SigningError(message, "commit and record again, or bind the difference with --allow-dirty")
+    code = codes[-1]
+    if dirty[-1] != code:
+        return None  # the last run is clean; of the others, the verdict says that they were dirty
     path = cassette.with_name(cassette.name + PATCH)
     exclude = (*worktree.with_evidence(cassette), path)
     _write(path, worktree.patch(directory, Code(**code), exclude))

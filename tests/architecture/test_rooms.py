@@ -16,34 +16,52 @@ ROOMS: dict[str, set[str]] = {
     "errors": set(),
     "verifier": set(),
     "format": set(),
+    "dialects": {"format"},
+    "wire": {"format", "dialects"},
     "matching": {"format"},
     "scrub": {"format"},
     "cassette": {"format"},
     "provenance": {"format"},
     "verify": {"format", "scrub", "cassette"},
     "session": {"format", "matching", "scrub", "cassette", "verify"},
+    "capture": {"session", "wire", "provenance", "format", "cassette", "scrub"},
     "signing": {"format", "cassette", "scrub", "provenance", "verify"},
     "convert": {"format", "cassette", "session"},
 }
-BELOW = {"format", "matching", "scrub", "cassette", "provenance", "verify", "session", "signing", "convert"}
+BELOW = {
+    "format",
+    "dialects",
+    "wire",
+    "matching",
+    "scrub",
+    "cassette",
+    "provenance",
+    "verify",
+    "session",
+    "signing",
+    "convert",
+}
 # The roof: nobody imports it. One command starts the tour, and one module starts the command line.
 ROOMS |= {"demo": BELOW, "cli": BELOW | {"demo"}, "__main__": {"cli"}}
 # The package itself hands out public names, lazily.
-ROOMS["provtape"] = {"session", "provenance"}
+ROOMS["provtape"] = {"session", "provenance", "format"}
 
 # Room: what it may import that is neither ours nor Python's.
 LIBRARIES: dict[str, set[str]] = {
     "format": {"cryptography", "orjson"},
     "provenance": {"cryptography"},
+    "capture": {"cryptography"},
     "verify": {"orjson"},
+    "dialects": {"backports", "brotli", "compression"},  # the last is Python's own from 3.14 on
+    "wire": {"httptools"},
     "verifier": {"cryptography"},
     "cli": {"typer"},
     "demo": {"openai", "xllamacpp"},
 }
 
 # No file, clock, chance or machine: they come as arguments.
-PURE_ROOMS = {"format", "matching", "scrub"}
-PURE_MODULES = {"provtape.session.decide"}
+PURE_ROOMS = {"format", "dialects", "matching", "scrub", "wire"}
+PURE_MODULES = {"provtape.session.decide", "provtape.capture.names", "provtape.capture.surroundings"}
 # All of `verify/` is pure but its shell: what opens files and starts processes.
 SHELL = {"provtape.verify", "provtape.verify.evidence", "provtape.verify.scan"}
 WORLDLY = {

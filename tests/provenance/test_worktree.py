@@ -472,7 +472,7 @@ def test_no_commit_no_work_tree_no_git_no_directory(
     unborn = make(tmp_path / "unborn")
     with pytest.raises(ProvenanceError, match="has no commit") as caught:
         told(unborn)
-    assert caught.value.hint == "commit first, or --no-code"
+    assert caught.value.hint == "commit first, or record without code"
     with pytest.raises(ProvenanceError, match="must be run in a work tree"):
         code(repository.path / ".git")
     (tmp_path / "broken").mkdir()

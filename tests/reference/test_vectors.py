@@ -11,7 +11,7 @@ import pytest
 
 from provtape import verifier
 from provtape.errors import FormatError, ProvtapeError
-from provtape.format import checkpoint, keys, strict
+from provtape.format import checkpoint, envelope, keys, manifest, strict
 
 VERIFY = {"package": keys.verify_signature, "standalone": verifier.verify_signature}
 Verify = Callable[[bytes, bytes, bytes], bool]
@@ -74,8 +74,16 @@ def test_json_suite(reference: Path) -> None:
 
 
 def test_no_input_raises_anything_but_a_provtape_error(reference: Path) -> None:
+    readers = (
+        strict.parse,
+        strict.read,
+        envelope.parse_file,
+        manifest.parse,
+        keys.parse_public,
+        checkpoint.parse_file,
+    )
     for file in sorted((reference / "vectors/json-test-suite").glob("test_*/*.json")):
-        for read in (strict.parse, strict.read):
+        for read in readers:
             try:
                 read(file.read_bytes())
             except ProvtapeError:

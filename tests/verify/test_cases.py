@@ -33,7 +33,7 @@ def arguments(case: Path) -> list[str | Path]:
 
 
 def test_there_are_many_cases() -> None:
-    assert len(found()) >= 90
+    assert len(found()) >= 250
 
 
 @pytest.mark.parametrize("name", VERIFIERS)

@@ -12,11 +12,12 @@ from typing import Final, get_args
 
 from provtape.cassette.disk import because, beside, set_aside, sync_folder
 from provtape.cassette.lock import LockedFile
-from provtape.cassette.notes import TORN, NoteFile, Signer
+from provtape.cassette.notes import NoteFile, Signer
 from provtape.cassette.standing import Standing
 from provtape.errors import CassetteError, LimitError
 from provtape.format.chain import GENESIS, MAX_RECORD, Chain, leaf
 from provtape.format.record import RecordType, Scrubbed
+from provtape.format.suffix import TORN
 
 NOTE_EVERY: Final = 1.0  # seconds
 _TYPES: Final = {type_: b'"type":"%s",' % type_.encode() for type_ in get_args(RecordType)}
@@ -69,6 +70,11 @@ class Head:
     def records(self) -> int:
         """How many records are durable."""
         return self._chain.records
+
+    @property
+    def torn_note(self) -> int:
+        """Bytes of a torn last note that were moved aside to `<cassette>.ckpt.torn`."""
+        return self._notes.torn
 
     def commit(self, tails: Sequence[bytes]) -> int:
         """Link records and make them durable: one write, one sync, whatever their number.

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
 
 from provtape.cassette.disk import because, beside, open_to_append, set_aside, sync, sync_folder, write_whole
 from provtape.cassette.lock import lock, unlock
@@ -19,9 +18,7 @@ from provtape.errors import CassetteError, FormatError, KeyRefused
 from provtape.format import note
 from provtape.format.checkpoint import MAX_FILE, Checkpoint, is_torn, parse_file, text
 from provtape.format.keys import PublicKey, is_name, verify_signature
-
-SUFFIX: Final = ".ckpt"
-TORN: Final = ".torn"
+from provtape.format.suffix import CHECKPOINTS, TORN
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +64,15 @@ class NoteFile:
 
     Attributes:
         path: The checkpoint file; made with its first note.
+        torn: Bytes of a torn last note that were moved aside to `<path>.torn`.
     """
 
-    __slots__ = ("_origin", "_whole", "path")
+    __slots__ = ("_origin", "_whole", "path", "torn")
 
     def __init__(self, cassette: Path, origin: str) -> None:
-        self.path = beside(cassette, SUFFIX)
+        self.path = beside(cassette, CHECKPOINTS)
         self._origin = origin
+        self.torn = 0
         self._whole = -1  # bytes known to be whole notes; -1: not looked at yet
 
     @property
@@ -129,6 +128,7 @@ class NoteFile:
         self._whole = size - len(rest)
         if rest:
             set_aside(beside(self.path, TORN), rest)
+            self.torn += len(rest)
             os.ftruncate(descriptor, self._whole)
             sync(descriptor)
 

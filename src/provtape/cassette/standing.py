@@ -10,10 +10,10 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import BinaryIO
 
 from provtape.cassette.disk import beside
-from provtape.cassette.notes import SUFFIX, TORN, stated
+from provtape.cassette.notes import stated
 from provtape.cassette.walk import Walk
 from provtape.errors import CassetteError, CassetteExists, CassetteSealed, RulesDiffer
 from provtape.format import strict
@@ -21,9 +21,8 @@ from provtape.format.chain import FORMAT, Chain, leaf
 from provtape.format.checkpoint import Checkpoint, origin
 from provtape.format.keys import is_name
 from provtape.format.record import Object, Scrubbed
+from provtape.format.suffix import BESIDE, CHECKPOINTS
 from provtape.format.tree import Frontier
-
-_EVIDENCE: Final = (SUFFIX, ".intoto.jsonl", TORN, SUFFIX + TORN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +66,7 @@ def beginning(path: Path, opening: Scrubbed, prefix: str) -> Standing:
     named = f'"type":"open","format":"{FORMAT}","prefix":"{prefix}",'
     if not is_name(prefix) or not opening.data.startswith(named.encode()):
         raise CassetteError(f"{path.name}: record 0 does not name this prefix (N3, C13)")
-    for suffix in _EVIDENCE:
+    for suffix in BESIDE:
         if os.path.lexists(beside(path, suffix)):
             raise CassetteExists(
                 f"{path.name}: evidence of an older cassette of that name is there: {path.name}{suffix}",
@@ -127,7 +126,7 @@ def take_up(file: BinaryIO, path: Path) -> Standing:
 
 
 def _notes(path: Path, name: str) -> dict[int, list[Checkpoint]]:
-    beside_it = beside(path, SUFFIX)
+    beside_it = beside(path, CHECKPOINTS)
     if not os.path.lexists(beside_it):
         return {}
     notes: dict[int, list[Checkpoint]] = {}
@@ -144,4 +143,4 @@ def _agree(notes: list[Checkpoint], frontier: Frontier, path: Path) -> None:
 
 
 def _contradicted(path: Path, what: str) -> CassetteError:
-    return CassetteError(f"{path.name}{SUFFIX}: {what} (N8)", "run provtape verify on the cassette")
+    return CassetteError(f"{path.name}{CHECKPOINTS}: {what} (N8)", "run provtape verify on the cassette")

@@ -165,6 +165,11 @@ class Writer:
         return cls(head, standing)._start()
 
     @property
+    def torn_note(self) -> int:
+        """Bytes of a torn last note that were moved aside to `<path>.ckpt.torn`."""
+        return self._head.torn_note
+
+    @property
     def records(self) -> int:
         """How many records are durable."""
         return self._head.records

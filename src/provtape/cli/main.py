@@ -52,6 +52,8 @@ def run(arguments: Sequence[str]) -> int:
 def _dispatch(arguments: list[str]) -> int:
     import typer
 
+    if "--json" in arguments and {"--help", "-h"} & set(arguments):
+        return _say(arguments, "usage", "--help and --json together: one is for people", None, UNFORESEEN)
     command = import_module("provtape.cli.commands").command()
     try:
         result = command.main(arguments or ["--help"], prog_name="provtape", standalone_mode=False)
@@ -103,7 +105,7 @@ def _say(arguments: Sequence[str], code: str, message: str, hint: str | None, st
             ).report()
             print(import_module("provtape.cli.render").as_json(report), flush=True)
             return UNFORESEEN
-        printable = import_module("provtape.cli.render").printable
+        printable = import_module("provtape.format.printable").printable
         print(f"provtape: {printable(message)}", file=sys.stderr)
         if hint:
             print(f"  {printable(hint)}", file=sys.stderr)

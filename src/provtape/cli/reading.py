@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Final
 
 from provtape.cassette.reader import lines, open_regular
-from provtape.cli.render import printable
 from provtape.errors import FormatError, InputError
 from provtape.format import chain, strict
+from provtape.format.printable import printable
 
 _WIDTH: Final = 60
 

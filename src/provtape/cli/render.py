@@ -8,28 +8,18 @@ from __future__ import annotations
 import json
 import os
 import sys
-import unicodedata
 from collections.abc import Iterator, Mapping
 from typing import Final, TextIO
 
+from provtape.format.printable import printable
 from provtape.format.verdict import Finding, Verdict
 
 LIMITS: Final = (
     "limits: a signature shows that nothing changed since it was made, not that the answers are honest or the only ones; "
     "compare key and origin with the paper"
 )
-_HIDDEN: Final = frozenset(("Cc", "Cf", "Cs", "Co", "Zl", "Zp"))
 _COLOURS: Final = {"VERIFIED": "32", "FAILED": "31", "UNVERIFIED": "33", "ERROR": "31"}
 _SHOWN: Final = 6
-
-
-def printable(text: str) -> str:
-    r"""The text with every control, format, surrogate, private-use and separator character spelled out (spec V9).
-
-    >>> printable("a\u202eb")
-    'a\\u{202e}b'
-    """
-    return "".join(f"\\u{{{ord(c):x}}}" if unicodedata.category(c) in _HIDDEN else c for c in text)
 
 
 def colourful(stream: TextIO) -> bool:
@@ -83,17 +73,15 @@ def _finding(finding: Finding) -> Iterator[str]:
 
 def _facts(row: Mapping[str, object], subjects: list[dict[str, object]]) -> str:
     """One line: how much, who covers what, code, scrubbing, enclosure, bound files."""
-    parts = [
-        f"{row['interactions']} interactions in {row['records']} records",
-        "sealed" if row["sealed"] else "open",
-    ]
+    counted = f"{_number(row['interactions'], 'interaction')} in {_number(row['records'], 'record')}"
+    parts = [counted, "sealed" if row["sealed"] else "open"]
     if row["withheld"]:
         parts.append(f"{row['withheld']} withheld")
-    parts += [_cover(key) for key in _rows(row, "covers")]
+    parts += [_cover(key, int(str(row["records"]))) for key in _rows(row, "covers")]
     runs = _rows(row, "runs")
     if runs:
         parts += [
-            _code(runs[-1]["code"]),
+            _codes(runs),
             "enclosed" if all(run["enclosed"] for run in runs) else "not enclosed",
         ]
     scrub = row["scrub"]
@@ -108,13 +96,22 @@ def _facts(row: Mapping[str, object], subjects: list[dict[str, object]]) -> str:
     return " · ".join(parts)
 
 
-def _cover(key: Mapping[str, object]) -> str:
+def _number(number: object, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+def _cover(key: Mapping[str, object], records: int) -> str:
     name = printable(str(key["name"])) if key["name"] else f"key {str(key['fingerprint'])[:16]}"
-    if not key["records"]:
+    covered = int(str(key["records"]))
+    if not covered:
         return f"{name} covers nothing"
-    return (
-        f"{name} covers records 0 to {int(str(key['records'])) - 1}{', manifest' if key['manifest'] else ''}"
-    )
+    rest = f", {_number(records - covered, 'record')} in the uncovered tail" if covered < records else ""
+    return f"{name} covers records 0 to {covered - 1}{rest}{', manifest' if key['manifest'] else ''}"
+
+
+def _codes(runs: list[dict[str, object]]) -> str:
+    states = {json.dumps(run["code"]) for run in runs}
+    return _code(runs[-1]["code"]) if len(states) == 1 else f"{len(states)} states of code, see below"
 
 
 def _code(code: object) -> str:
@@ -129,7 +126,7 @@ def _runs(row: Mapping[str, object]) -> Iterator[str]:
     if len({json.dumps(run["code"]) for run in runs}) < 2:
         return
     for run in runs:
-        yield f"  run at record {run['record']}: {run['interactions']} interactions, {_code(run['code'])}"
+        yield f"  run at record {run['record']}: {_number(run['interactions'], 'interaction')}, {_code(run['code'])}"
 
 
 def _rows(value: Mapping[str, object], name: str) -> list[dict[str, object]]:

@@ -44,6 +44,11 @@ def sign(
     )
     if done.torn:
         typer.echo(f"provtape: a torn tail of {done.torn} bytes was moved to {cassette.name}.torn", err=True)
+    if done.torn_note:
+        typer.echo(
+            f"provtape: a torn checkpoint of {done.torn_note} bytes was moved to {cassette.name}.ckpt.torn",
+            err=True,
+        )
     if json:
         typer.echo(as_json(done.verdict.report()))
         return done.verdict.exit

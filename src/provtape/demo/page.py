@@ -10,7 +10,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Final, TextIO
 
-from provtape.matching.difference import printable
+from provtape.format.printable import printable
 
 WIDTH: Final = 100
 

@@ -20,8 +20,8 @@ from provtape.demo.attacks import ATTACKS, CASSETTE, EVIDENCE, NAME, RESULT, SCR
 from provtape.demo.commands import Commands, Said
 from provtape.demo.page import Page, typed
 from provtape.demo.upstream import Upstream
-from provtape.errors import InputError, ProvtapeError
-from provtape.matching.difference import printable
+from provtape.errors import DemoError, InputError, ProvtapeError
+from provtape.format.printable import printable
 
 PUBLISHED: Final = "published"
 KEY: Final = "private/alice.key"
@@ -121,7 +121,7 @@ class Tour:
         """Make one attack on a copy of what is published, and ask both verifiers; where it is no forgery, replay.
 
         Raises:
-            InputError: Somebody did not say what must be said.
+            DemoError: Somebody did not say what must be said.
         """
         page, copy = self._page, f"attacks/{attack.name}"
         page.section(f"Attack: {attack.title}")
@@ -168,10 +168,10 @@ class Tour:
     def _stop(self, upstream: Upstream) -> None:
         self._page.section("The model is stopped")
         if not upstream.listens():
-            raise InputError("the model had stopped before it was stopped", "model.log says why")
+            raise DemoError("the model had stopped before it was stopped", "model.log says why")
         upstream.stop()
         if upstream.listens():
-            raise InputError(f"something still listens on 127.0.0.1:{upstream.port}")
+            raise DemoError(f"something still listens on 127.0.0.1:{upstream.port}")
         self._page.say(
             f"Its process has ended. A connection to 127.0.0.1:{upstream.port}, accepted a moment ago, is now refused."
         )
@@ -186,12 +186,12 @@ class Tour:
         said = self._commands.bench(_SCRIPT, "replay")
         self._need(0, said)
         if not said.lines or not said.lines[-1].endswith("; 0 calls to the network"):
-            raise InputError("the replay went to the network")
+            raise DemoError("the replay went to the network")
         published = self._folder / PUBLISHED
         for name in RESULTS:
             first, second = published / f"{name}.json", published / f"{name}.replay.json"
             if not filecmp.cmp(first, second, shallow=False):
-                raise InputError(f"the replay's {second.name} differs from {first.name}")
+                raise DemoError(f"the replay's {second.name} differs from {first.name}")
         page.say("answers.json = answers.replay.json and scores.json = scores.replay.json, byte for byte.")
 
     def _copy(self, copy: Path) -> None:
@@ -204,13 +204,13 @@ class Tour:
         word, named, message = said.report()
         self._page.verdict(who, word, named, message)
         if attack.is_forgery and word == "VERIFIED":
-            raise InputError(
+            raise DemoError(
                 f"A FORGERY WAS NOT CAUGHT: {who} says VERIFIED of attacks/{attack.name}/{CASSETTE}",
                 "this is a fault of provtape: please report it with the folder",
             )
         if (word, named) != (attack.word, attack.named):
             wanted = f"{attack.word} ({attack.named})" if attack.named else attack.word
-            raise InputError(f"attack {attack.name}: {who} should have said {wanted}")
+            raise DemoError(f"attack {attack.name}: {who} should have said {wanted}")
 
     def _miss(self, script: str) -> None:
         """The replay of a changed script must end loudly, and show what changed."""
@@ -218,7 +218,7 @@ class Tour:
         said = self._commands.bench(script, "replay")
         self._need(1, said)
         if not any("{+Italy+}" in line for line in said.lines):
-            raise InputError("the replay of the changed question did not show the difference")
+            raise DemoError("the replay of the changed question did not show the difference")
 
     def _end(self) -> None:
         page = self._page
@@ -233,7 +233,7 @@ class Tour:
 
     def _need(self, status: int, said: Said) -> None:
         if said.status != status:
-            raise InputError(f"`{said.typed}` ended with {said.status} instead of {status}")
+            raise DemoError(f"`{said.typed}` ended with {said.status} instead of {status}")
 
 
 _LEFT: Final = (

@@ -8,7 +8,6 @@ decide which recorded request is compared (`nearest`).
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -17,6 +16,7 @@ from itertools import islice
 from typing import Final, Literal
 
 from provtape.format import strict
+from provtape.format.printable import printable
 from provtape.format.strict import Number
 
 MAX_CHANGES: Final = 8
@@ -28,7 +28,6 @@ MAX_POINTER: Final = 160
 What = Literal["changed", "number spelled differently", "only asked", "only recorded", "of another type"]
 
 _WORD: Final = re.compile(r"\w+|\s+|[^\w\s]")
-_UNPRINTABLE: Final = frozenset(("Cc", "Cf", "Cs", "Co", "Zl", "Zp"))
 _CONTEXT: Final = 6
 _BEFORE: Final = 60
 
@@ -76,19 +75,6 @@ def clause(found: Sequence[Change]) -> str:
         return "nothing differs"
     *others, last = sorted(places)
     return f"{', '.join(others)} and {last} changed" if others else f"{last} changed"
-
-
-def printable(text: str) -> str:
-    """Text in which no character can steer a terminal: those become `\\u{…}`.
-
-    >>> printable("a\\x1b[2J")
-    'a\\\\u{1b}[2J'
-    """
-    if text.isascii() and text.isprintable():
-        return text
-    return "".join(
-        f"\\u{{{ord(char):x}}}" if unicodedata.category(char) in _UNPRINTABLE else char for char in text
-    )
 
 
 def word_difference(recorded: str, asked: str) -> str:

@@ -92,7 +92,9 @@ class Git:
             )
         except (OSError, ValueError) as error:
             why = error.strerror if isinstance(error, OSError) else "a name holds a zero byte"
-            raise ProvenanceError(f"git can not be started: {why}", "install git, or --no-code") from None
+            raise ProvenanceError(
+                f"git can not be started: {why}", "install git, or record without code"
+            ) from None
 
 
 def top(directory: Path) -> Path | None:
@@ -106,7 +108,7 @@ def top(directory: Path) -> Path | None:
     if status and says_no_repository(said):
         return None
     if status:
-        hint = "run from the work tree of a repository that git accepts, or --no-code"
+        hint = "run from the work tree of a repository that git accepts, or record without code"
         raise ProvenanceError(f"git refuses {shown(directory)}: {reason(said)}", hint)
     return Path(os.path.realpath(os.fsdecode(git.run("rev-parse", "--show-toplevel").removesuffix(b"\n"))))
 

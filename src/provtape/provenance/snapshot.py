@@ -102,7 +102,7 @@ def _commit(git: Git) -> str:
     status, _ = git.status("rev-parse", "--quiet", "--verify", "HEAD^{commit}")
     if status:
         raise ProvenanceError(
-            f"the repository at {shown(git.directory)} has no commit", "commit first, or --no-code"
+            f"the repository at {shown(git.directory)} has no commit", "commit first, or record without code"
         )
     return git.run("rev-parse", "--verify", "HEAD^{commit}").decode().strip()
 
@@ -174,7 +174,7 @@ def _add(git: Git, outside: Iterable[bytes]) -> None:
     if status or _UNREAD in said:
         raise ProvenanceError(
             f"git can not take in the work tree at {shown(git.directory)}: {reason(said)}",
-            "make it readable, commit it where it belongs, or ignore it; or --no-code",
+            "make it readable, commit it where it belongs, or ignore it; or record without code",
         )
 
 

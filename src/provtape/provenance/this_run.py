@@ -6,7 +6,7 @@ Decides nothing: it gathers what `worktree` and `environment` say of the working
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TypedDict
 
@@ -23,7 +23,9 @@ class ThisRun(TypedDict):
     command: Sequence[str]
 
 
-def this_run(cassette: str | Path, directory: str | Path = ".") -> ThisRun:
+def this_run(
+    cassette: str | Path, directory: str | Path = ".", *, results: Iterable[str | Path] = ()
+) -> ThisRun:
     """The code, machine and command of this process, for `Session.open(cassette, mode, **this_run(cassette))`.
 
     For the one who records: it runs git, and in a repository under review others chose its filters. Do not call it in a replay.
@@ -31,13 +33,14 @@ def this_run(cassette: str | Path, directory: str | Path = ".") -> ThisRun:
     Args:
         cassette: The cassette; it and its evidence are no part of the code.
         directory: Where the code is.
+        results: Files that the run writes and that are to be bound: no code either.
 
     Raises:
         ProvenanceError: There is a repository whose state can not be named honestly.
     """
     place = Path(directory)
     return {
-        "code": code(place, with_evidence(Path(cassette))),
+        "code": code(place, (*with_evidence(Path(cassette)), *map(Path, results))),
         "environment": environment(place),
         "command": list(sys.orig_argv),
     }

@@ -14,10 +14,9 @@ from typing import Final
 
 from provtape.errors import ProvenanceError
 from provtape.format.record import Code
+from provtape.format.suffix import BESIDE
 from provtape.provenance.git import Git, shown, top
 from provtape.provenance.snapshot import snapshot
-
-EVIDENCE: Final = (".ckpt", ".intoto.jsonl", ".torn")
 
 _HEX: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _URL: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://([^/?#]*)(.*)", re.DOTALL)
@@ -27,7 +26,7 @@ _HELPER: Final = re.compile(r"[A-Za-z0-9+.-]+::")
 
 def with_evidence(cassette: Path) -> tuple[Path, ...]:
     """The cassette and the files that provtape writes beside it: what every caller excludes from the tree."""
-    return (cassette, *(cassette.with_name(cassette.name + suffix) for suffix in EVIDENCE))
+    return (cassette, *(cassette.with_name(cassette.name + suffix) for suffix in BESIDE))
 
 
 def code(directory: Path, exclude: Iterable[Path] = ()) -> Code | None:

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
-from provtape import RECORDER
 from provtape.format.chain import FORMAT
 from provtape.format.record import Code, Object
+from provtape.format.recorder import RECORDER
 from provtape.format.stamp import stamp
 from provtape.matching.identity import Match
 from provtape.scrub.rules import Rules

@@ -15,8 +15,8 @@ from typing import Final, cast
 
 from provtape.cassette.index import Index
 from provtape.errors import RecordedError, SessionError
+from provtape.format.printable import printable
 from provtape.format.record import OUTPUT, Kind, Object
-from provtape.matching.difference import printable
 from provtape.matching.identity import Match, key
 from provtape.matching.nearest import Candidate
 from provtape.session.call import plain

@@ -152,6 +152,8 @@ def _take_up(path: Path, mode: Mode, given: Recording, index: Index, verdict: Ve
         raise SessionError(f"{path.name}: was gone on with by somebody else just now", "start again")
     if writer.torn:
         say(f"{path.name}: a torn tail of {writer.torn} bytes was moved to {path.name}.torn")
+    if writer.torn_note:
+        say(f"{path.name}: a torn checkpoint of {writer.torn_note} bytes was moved to {path.name}.ckpt.torn")
     return Started(reception, recorded, writer, verdict, _routes(index))
 
 

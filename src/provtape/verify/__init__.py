@@ -14,6 +14,7 @@ from provtape.cassette.reader import open_regular
 from provtape.errors import LimitError, ProvtapeError
 from provtape.format import chain, envelope, foreign
 from provtape.format.manifest import Subject
+from provtape.format.suffix import CHECKPOINTS, MANIFEST
 from provtape.format.verdict import CODES, Finding, Verdict, decide, together
 from provtape.verify import evidence as files
 from provtape.verify.case import Case, Evidence, Question
@@ -81,13 +82,11 @@ def refused(error: ProvtapeError) -> Verdict:
 def _one(
     path: Path, question: Question, sources: Sources, workers: int, progress: Progress | None
 ) -> Verdict:
-    foreign = _foreign(path)
-    if foreign:
-        return decide([foreign])
-    manifest = sources.manifest or files.beside(path, files.MANIFEST)
-    evidence = files.gather(
-        sources.checkpoints or files.beside(path, files.CHECKPOINTS), manifest, sources.seen
-    )
+    manifest = sources.manifest or files.beside(path, MANIFEST)
+    evidence = files.gather(sources.checkpoints or files.beside(path, CHECKPOINTS), manifest, sources.seen)
+    other = _foreign(path)
+    if other:
+        return decide([other])
     found = scan(path, _sizes(evidence), workers=workers, progress=progress)
     case = Case(path.name, found, evidence, question, {}, sources.along, sources.named)
     subjects = _supplied(case, manifest.parent) if manifest and not question.only else {}
@@ -103,6 +102,14 @@ def _whole(
 ) -> Verdict:
     """Every cassette and subject of a manifest, each cassette found beside it by its name."""
     evidence = files.gather(None, path)
+    if sources.manifest:
+        return decide(
+            [
+                Finding(
+                    "usage", "a manifest was given in place of a cassette, and --manifest as well", "name one"
+                )
+            ]
+        )
     if evidence.manifest is None:
         return decide(evidence.findings)
     if len(evidence.manifest.cassettes) > 1 and (_expects(question) or sources.checkpoints or sources.seen):

@@ -141,26 +141,25 @@ def _forks(case: Case, signatures: Sequence[Signed]) -> Iterator[Finding]:
 
 
 def _roots(case: Case) -> Iterator[Finding]:
-    """A chain that holds under a root that does not (N8, M10, V6)."""
+    """Roots that are not those of the records (N8, M10, V6)."""
     n = case.scan.tally.records
     stated = [(note.records, note.root) for note in case.statements]
     entry = (case.entry.records, bytes.fromhex(case.entry.root)) if case.entry else None
     good = [records for records, root in (*stated, *([entry] if entry else [])) if case.holds(records, root)]
     bad = [records for records, root in stated if records <= n and not case.holds(records, root)]
     if bad:
-        yield _changed("checkpoint.root", "a checkpoint", min(bad), good)
+        yield _changed(case, "checkpoint.root", "a checkpoint", min(bad), good)
     if entry and entry[0] <= n and not case.holds(*entry):
-        yield _changed("manifest.root", "the manifest", entry[0], good)
+        yield _changed(case, "manifest.root", "the manifest", entry[0], good)
 
 
-def _changed(code: str, what: str, bad: int, good: Sequence[int]) -> Finding:
+def _changed(case: Case, code: str, what: str, bad: int, good: Sequence[int]) -> Finding:
     since = max((records for records in good if records < bad), default=0)
     message = (
         f"{what} of {bad} records has another root: something in records {since} to {bad - 1} was changed"
     )
-    return Finding(
-        code, message, "the chain was computed again after a change; take the file as published", since
-    )
+    rechained = "the chain was computed again after a change; take the file as published"
+    return Finding(code, message, "it is the change named above" if case.scan.findings else rechained, since)
 
 
 def _signatures(signatures: Sequence[Signed]) -> Iterator[Finding]:

@@ -22,8 +22,6 @@ from provtape.format.manifest import Manifest
 from provtape.format.verdict import Finding
 from provtape.verify.case import Evidence
 
-CHECKPOINTS: Final = ".ckpt"
-MANIFEST: Final = ".intoto.jsonl"
 _BLOCK: Final = 1024 * 1024
 _HINTS: Final = {
     "checkpoint.form": "take the checkpoint file as published; it holds notes and nothing else",
