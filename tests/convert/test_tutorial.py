@@ -209,7 +209,7 @@ def changed(number: int, old: bytes, new: bytes) -> Callable[[list[bytes]], list
         (changed(0, b'"n": 0', b'"n": 5'), 'line 1: "hash" is not that of the line'),
         (changed(0, b"1e-07", b"1e-7"), None),
         (changed(0, b"1.5", b"9.9"), None),
-        (lambda rows: [rows[1], *rows[2:]], 'line 1: "prev" is not the hash of the line before'),
+        (lambda rows: [rows[1], *rows[2:]], 'line 1: "prev" of the first line is not "genesis"'),
         (lambda rows: [rows[0], rows[0].replace(b"genesis", b"x"), *rows[2:]], 'line 2: "hash" is not that'),
         (lambda rows: [rows[0], rows[3]], 'line 2: "prev" is not the hash of the line before'),
         (lambda rows: [rows[0], rows[1], rows[1]], 'line 3: "prev" is not the hash of the line before'),

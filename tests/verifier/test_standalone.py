@@ -63,7 +63,7 @@ def test_a_closed_stdout_is_no_verdict(intact: Path) -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [(), ("--help",), ("cassette.jsonl", "--bogus"), ("cassette.jsonl", "--expect-records", "06")],
+    [("a", "b"), ("--help",), ("cassette.jsonl", "--bogus"), ("cassette.jsonl", "--expect-records", "06")],
 )
 def test_a_line_that_can_not_be_understood_still_gets_its_object(
     intact: Path, arguments: tuple[str, ...]

@@ -54,6 +54,7 @@ def verdict_lines(verdict: Verdict, *, colour: bool = False) -> Iterator[str]:
     yield "  ".join(part for part in (word, f"({attack})" if attack else "", names) if part)
     for row in cassettes:
         yield f"  {_facts(row, _rows(verdict.facts, 'subjects'))}"
+        yield f"  {_named(row)}"
         yield from _runs(row)
     for finding in verdict.findings[:_SHOWN]:
         yield from _finding(finding)
@@ -81,19 +82,28 @@ def _facts(row: Mapping[str, object], subjects: list[dict[str, object]]) -> str:
     runs = _rows(row, "runs")
     if runs:
         parts += [
-            _codes(runs),
             "enclosed" if all(run["enclosed"] for run in runs) else "not enclosed",
         ]
     scrub = row["scrub"]
     if isinstance(scrub, dict):
-        parts.append(f"scrubbed by {printable(str(scrub['name']))} {str(scrub['sha256'])[:8]}")
+        parts.append(f"scrubbed by rules `{printable(str(scrub['name']))}` ({str(scrub['sha256'])[:8]})")
     if row["ignore"]:
         parts.append(f"matching ignores {printable(', '.join(map(str, _list(row['ignore']))))}")
     if subjects:
-        parts.append(
-            f"{sum(subject['state'] == 'same' for subject in subjects)} of {len(subjects)} bound files checked"
-        )
+        same = sum(subject["state"] == "same" for subject in subjects)
+        parts.append(f"{same} of {_number(len(subjects), 'bound file')} as signed")
     return " · ".join(parts)
+
+
+def _named(row: Mapping[str, object]) -> str:
+    """What a paper names: the origin, and the commit."""
+    runs = _rows(row, "runs")
+    parts = (
+        [f"origin {printable(str(row['origin']))}"]
+        if row["origin"]
+        else ["no origin: record 0 does not hold"]
+    )
+    return " · ".join([*parts, *([_codes(runs)] if runs else [])])
 
 
 def _number(number: object, what: str) -> str:
@@ -117,7 +127,7 @@ def _codes(runs: list[dict[str, object]]) -> str:
 def _code(code: object) -> str:
     if not isinstance(code, dict):
         return "no code named"
-    return f"commit {str(code['commit'])[:12]}{' (dirty)' if code['dirty'] else ''}"
+    return f"commit {code['commit']}{' (dirty)' if code['dirty'] else ''}"
 
 
 def _runs(row: Mapping[str, object]) -> Iterator[str]:

@@ -58,7 +58,9 @@ def sign(
     typer.echo(
         f"publish beside the cassette: {cassette.name}.ckpt, {done.manifest.name}{', ' + done.patch.name if done.patch else ''}"
     )
-    typer.echo(f"publish in the paper or on your own page: {who.public.vkey}")
+    typer.echo(
+        f"publish in the paper or on your own page, with origin, commit and number of records:\n  {who.public.vkey}"
+    )
     return done.verdict.exit
 
 

@@ -56,6 +56,7 @@ def verify(
     from provtape.verify import Question, Sources
     from provtape.verify import verify as decide
 
+    _check_expectations(expect_origin, expect_commit)
     keys = tuple(public_key(text, cassette) for text in pubkey or ())
     question = Question(keys, only, allow_withheld, expect_origin, expect_commit, expect_records)
     sources = Sources(manifest, checkpoints, tuple(seen or ()))
@@ -68,6 +69,15 @@ def verify(
         for line in verdict_lines(verdict, colour=colourful(typer.get_text_stream("stdout"))):
             typer.echo(line)
     return verdict.exit
+
+
+def _check_expectations(origin: str | None, commit: str | None) -> None:
+    from provtape.format.forms import is_git_id, is_origin
+
+    if origin is not None and not is_origin(origin):
+        raise typer.BadParameter("no origin: a name, `/`, 64 hex digits", param_hint="--expect-origin")
+    if commit is not None and not is_git_id(commit):
+        raise typer.BadParameter("no whole commit id: 40 hex digits", param_hint="--expect-commit")
 
 
 def public_key(text: str, cassette: Path) -> PublicKey:

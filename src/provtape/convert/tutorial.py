@@ -181,6 +181,8 @@ def _entry(number: int, line: bytes, last: str | None) -> Entry:
         raise _wrong(number, '"hash" is not 64 hex digits')
     if _hashed(number, line) != hash_:
         raise _wrong(number, '"hash" is not that of the line: it was changed')
+    if last is None and prev != GENESIS:
+        raise _wrong(number, '"prev" of the first line is not "genesis"')
     if prev != last and (prev != GENESIS or type(prev) is not str):
         raise _wrong(
             number, '"prev" is not the hash of the line before: a line was changed, moved or removed'

@@ -70,6 +70,11 @@ def is_time(value: object) -> bool:
     return matches(TIME, value)
 
 
+def is_git_id(value: object) -> bool:
+    """Whether this is a whole object id of git."""
+    return matches(_GIT_ID, value)
+
+
 def is_origin(value: object) -> bool:
     """Whether this is an origin: prefix, `/`, hex64 (spec N2)."""
     if type(value) is not str:

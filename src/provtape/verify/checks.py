@@ -45,9 +45,7 @@ def _content(case: Case) -> Iterator[Finding]:
         yield Finding("cassette.cut", message, _AS_PUBLISHED, n, end)
     elif not tail and max(numbers, default=0) > n:
         message = f"a checkpoint names {max(numbers)} records, the cassette has {n}"
-        yield Finding(
-            "checkpoint.records", message, "records were cut off at the end; take the whole file", n, end
-        )
+        yield Finding("checkpoint.records", message, _AS_PUBLISHED, n, end)
     if case.evidence.rest is not None:
         yield _rest(case, case.evidence.rest)
 
@@ -82,13 +80,13 @@ def _manifest(case: Case) -> Iterator[Finding]:
         yield Finding(
             "manifest.records",
             message,
-            "records were cut off at the end; take the whole file",
+            _AS_PUBLISHED,
             n,
             case.scan.complete,
         )
     if entry.records < n:
         message = f"the manifest names {entry.records} records, the cassette has {n}"
-        yield Finding("manifest.append", message, "records were added at the end", entry.records)
+        yield Finding("manifest.append", message, _AS_PUBLISHED, entry.records)
     if entry.records == n and not tally.sealed:
         yield Finding(
             "manifest.unsealed",
@@ -148,18 +146,19 @@ def _roots(case: Case) -> Iterator[Finding]:
     good = [records for records, root in (*stated, *([entry] if entry else [])) if case.holds(records, root)]
     bad = [records for records, root in stated if records <= n and not case.holds(records, root)]
     if bad:
-        yield _changed(case, "checkpoint.root", "a checkpoint", min(bad), good)
+        yield _changed("checkpoint.root", "a checkpoint", min(bad), good)
     if entry and entry[0] <= n and not case.holds(*entry):
-        yield _changed(case, "manifest.root", "the manifest", entry[0], good)
+        yield _changed("manifest.root", "the manifest", entry[0], good)
 
 
-def _changed(case: Case, code: str, what: str, bad: int, good: Sequence[int]) -> Finding:
+def _changed(code: str, what: str, bad: int, good: Sequence[int]) -> Finding:
     since = max((records for records in good if records < bad), default=0)
     message = (
         f"{what} of {bad} records has another root: something in records {since} to {bad - 1} was changed"
     )
-    rechained = "the chain was computed again after a change; take the file as published"
-    return Finding(code, message, "it is the change named above" if case.scan.findings else rechained, since)
+    return Finding(
+        code, message, "records or evidence were changed after signing; take both as published", since
+    )
 
 
 def _signatures(signatures: Sequence[Signed]) -> Iterator[Finding]:
@@ -269,7 +268,7 @@ def _open_ends(case: Case) -> Iterator[Finding]:
         yield Finding(
             "cassette.open",
             "the cassette is open: no `end`",
-            "`provtape sign` seals it",
+            "its author seals it with `provtape sign`",
             tally.records,
             scan.complete,
         )

@@ -125,6 +125,7 @@ class Walk:
         self._broken = False
         self._offset = 0
         self._after: tuple[int, int] | None = None
+        self._moved: tuple[int, int] | None = None
 
     def line(self, offset: int, line: bytes) -> None:
         """Take the next complete record, LF included."""
@@ -140,6 +141,8 @@ class Walk:
         else:
             self._numbers.append(record)
             tally.withhold(record)
+        if self._moved is None and self._numbers[-1:] != array("Q", [record]):
+            self._moved = (record, offset)
         tally.leaves(leaf)
 
     def result(self, tail: int, sha256: str, complete: int) -> Scan:
@@ -203,9 +206,9 @@ class Walk:
 
     def _order(self) -> None:
         numbers = self._numbers
-        wrong = next((place for place, number in enumerate(numbers) if place != number), None)
-        if wrong is None:
+        if self._moved is None:
             return
+        wrong, offset = self._moved
         attack = _attack(numbers)
         message = f"record {wrong} is numbered {numbers[wrong]}"
         hints = {
@@ -213,7 +216,7 @@ class Walk:
             "insert": "a record stands twice",
             "drop": "a record is missing",
         }
-        self.findings.append(Finding("record.seq", message, hints[attack], wrong, None, attack))
+        self.findings.append(Finding("record.seq", message, hints[attack], wrong, offset, attack))
 
     def _add(self, code: str, message: str, record: int, offset: int, hint: str) -> None:
         self.findings.append(Finding(code, message, hint, record, offset))
