@@ -42,8 +42,6 @@ class ProvtapeError(Exception):
         super().__init__(message)
         self.message = message
         self.hint = hint
-        if hint:
-            self.add_note(hint)  # so that a traceback shows it too
 
 
 class FormatError(ProvtapeError):

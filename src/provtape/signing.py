@@ -7,14 +7,15 @@ sign, files that a reviewer could not find. Whether a key may be read is `proven
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Final
 
 from provtape.cassette import notes
+from provtape.cassette.lock import lock, unlock
 from provtape.cassette.notes import Signer
 from provtape.cassette.reader import lines, open_regular, read_small
 from provtape.cassette.writer import Writer
@@ -87,15 +88,23 @@ def sign(
                 "the manifest is there already and its files are fixed", "sign again without --result"
             )
         return _second(cassette, manifest, signer, before, workers)
+    if not is_subject_name(cassette.name):
+        raise SigningError(
+            "the cassette's own name can not stand in a manifest", "use letters, digits, `.`, `_`, `-`"
+        )
     names = _names(cassette, results)
     patch = _patch(cassette, before, allow_dirty, directory or Path.cwd())
     if patch:
         names.append(_name(cassette, patch))
     door = Door(_rules(cassette))
+    door.manifest(_statement(cassette, before, names, stamp(clock())))  # refuses before anything is sealed
     writer = _seal(cassette, signer, door, before, clock)
     after = _facts(_acceptable(verify(cassette, question, workers=workers)))
     payload = door.manifest(_statement(cassette, after, names, stamp(clock()))).data
-    _write(manifest, _line(payload, signer))
+    with _alone(cassette):
+        if beside(cassette, MANIFEST):
+            raise SigningError("somebody else has just signed this cassette", "sign again to add your line")
+        _write(manifest, _line(payload, signer))
     verdict = _checked(cassette, question, workers)
     if writer is None:
         return Signed(verdict, manifest, False, 0, 0, patch)
@@ -104,13 +113,29 @@ def sign(
 
 def _second(cassette: Path, manifest: Path, signer: Signer, facts: Object, workers: int) -> Signed:
     """One more line under the same payload, and one more note."""
-    data = read_small(manifest, envelope.MAX_FILE)
-    found = envelope.parse_file(data)
-    if signer.public.fingerprint in {line.keyid for line in found}:
-        raise SigningError("this key has signed the manifest already")
-    _note(cassette, signer, facts)
-    _write(manifest, data + _line(found[0].payload, signer))
+    with _alone(cassette):
+        data = read_small(manifest, envelope.MAX_FILE)
+        found = envelope.parse_file(data)
+        if signer.public.fingerprint in {line.keyid for line in found}:
+            raise SigningError("this key has signed the manifest already")
+        _note(cassette, signer, facts)
+        _write(manifest, data + _line(found[0].payload, signer))
     return Signed(_checked(cassette, Question((signer.public,)), workers), manifest, False, 0)
+
+
+@contextmanager
+def _alone(cassette: Path) -> Iterator[None]:
+    """While nobody else writes or signs: two signers at one time must not lose a line.
+
+    Raises:
+        CassetteLocked: Somebody else does.
+    """
+    with open_regular(cassette) as file:
+        lock(file.fileno(), cassette.name)
+        try:
+            yield
+        finally:
+            unlock(file.fileno())
 
 
 def _acceptable(verdict: Verdict) -> Verdict:

@@ -96,8 +96,8 @@ SMALL_ORDER: Final = {0, 1, P - 1, 270738550114484064931822528722565878893680426
 SPKI: Final = bytes.fromhex("302a300506032b6570032100")  # RFC 8410: before the 32 bytes in DER
 SPELLINGS: Final = (  # K2, and what stands before the 32 bytes
     (rf"(?P<name>{PREFIX})\+(?P<id>[0-9a-f]{{8}})\+(?P<key>[A-Za-z0-9+/]+=*)", b"\x01"),
-    (r"-----BEGIN PUBLIC KEY-----\s(?P<key>[A-Za-z0-9+/=\s]+)\s-----END PUBLIC KEY-----", SPKI),
-    (r"ssh-ed25519 +(?P<key>[A-Za-z0-9+/]+=*)(?:[ \t][^\n]*)?", b"\0\0\0\x0bssh-ed25519\0\0\0\x20"),
+    (r"-----BEGIN PUBLIC KEY-----\r?\n(?P<key>[A-Za-z0-9+/=\r\n]+\n)-----END PUBLIC KEY-----", SPKI),
+    (r"ssh-ed25519 (?P<key>[A-Za-z0-9+/]+=*)(?: [^\r\n]*)?", b"\0\0\0\x0bssh-ed25519\0\0\0\x20"),
 )
 
 class Key(NamedTuple):
@@ -130,16 +130,16 @@ def unbase64(text: str) -> bytes:
     return b""
 
 def read_key(text: str, is_file: bool = False) -> Key | None:
-    """K2, K5: a key from its text or its file, None if refused. What looks like a key is never taken for a path."""
+    """K2, K5: a key from its text or its file, None if refused. What is a key is never taken for a path."""
     for form, before in SPELLINGS:
-        if typed := re.fullmatch(form, text.strip(" \t\r\n")):
+        if text.isascii() and (typed := re.fullmatch(form, text.strip(" \t\r\n"))):
             blob, name = unbase64("".join(typed["key"].split())), typed.groupdict().get("name")
             public, right = blob.removeprefix(before), hashlib.sha256(f"{name}\n".encode() + blob).hexdigest()[:8]  # N5
             named = not name or (len(name) <= 255 and typed["id"] == right)
             good = named and len(blob) == len(before) + 32 and is_strict_point(public)
             return Key(name, public, hashlib.sha256(SPKI + public).hexdigest()) if good else None
-    text = "" if is_file or "-----BEGIN" in text or text.startswith("ssh-") else load(text, Findings()) or ""
-    return read_key(text, True) if text.isascii() and 0 < len(text) < 4096 else None
+    text = "" if is_file else load(text, Findings()) or ""
+    return read_key(text, True) if 0 < len(text) <= 4096 else None
 STRING: Final = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"')
 def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """An object whose names are unique."""
@@ -247,7 +247,6 @@ def has_members(kind: str, record: Any) -> bool:
     sizes = answer["chunks"] if known and kind == "http" else None  # C19
     summed = sizes is None or sum(size for size, _ in sizes) == body_size(answer["body"])
     return known and summed and fits(f"{kind}-request", record["request"])
-# ---- files and the tree: C8, M13 ----
 def open_regular(*steps: str) -> Any:
     """Open a regular file (a pipe would make us wait), with no link after the first step (M13). Raises OSError."""
     paths = list(accumulate(steps, os.path.join))
@@ -354,7 +353,7 @@ class Cassette:
             if error := "input.limit" if len(line) > RECORD_LIMIT else "" if self.size else other_format(line):
                 self.when(True, error, None if error == "input.tutorial" else self.records, self.size)
                 return False
-            self.when(b"e" in self.kinds, "record.after-end", self.records, self.size)
+            self.when(self.kinds.endswith(b"e"), "record.after-end", self.records, self.size)
             if not self.torn:
                 self.take(line)
         if "record.start" in self.found:
@@ -476,7 +475,7 @@ class Cassette:
         when(options.expect_commit is not None and other, "expect.commit", *other[:1])
     def examine(self, stream: Any, path: str, entry: Any, options: argparse.Namespace) -> None:
         """Make all findings, and the facts, unless an error forbids to read the cassette."""
-        beside = load(options.checkpoints or f"{path}.ckpt", self.found, options.checkpoints is not None)
+        beside = load(f"{path}.ckpt" if (ckpt := options.checkpoints) is None else ckpt, self.found, ckpt is not None)
         kept = [load(name, self.found) for name in options.seen or []]
         if not self.read(stream):
             return
@@ -508,11 +507,11 @@ def verify(options: argparse.Namespace) -> dict[str, Any]:
     shared.when(not named, "trust.no-key")
     with suppress(OSError), open_regular(path) as stream:
         whole = stream.read(12) == b'{"payload":"'  # a manifest in place of a cassette
-    place = path if whole else options.manifest or f"{path}.intoto.jsonl"
-    text, folder, cases = load(place, shared, whole or bool(options.manifest)), os.path.dirname(place), list[Cassette]()
+    place = path if whole else f"{path}.intoto.jsonl" if options.manifest is None else options.manifest
+    text, folder, cases = load(place, shared, whole or options.manifest is not None), os.path.dirname(place), list[Cassette]()
     manifest = Manifest(False, [], [], set(), 0) if text is None else read_manifest(text, keys, shared)
     single = [options.expect_origin, options.expect_commit, options.expect_records, options.checkpoints, options.seen]
-    if whole and (options.manifest or (len(manifest.cassettes) > 1 and single.count(None) < len(single))):
+    if whole and (options.manifest is not None or (len(manifest.cassettes) > 1 and single.count(None) < len(single))):
         raise SystemExit("an option that speaks of one cassette")
     for entry in manifest.cassettes if whole else [{}]:
         steps = [folder, *entry["name"].split("/")] if whole else [path]
@@ -570,9 +569,10 @@ def understand(arguments: list[str]) -> argparse.Namespace:
     for word in words.split():
         parser.add_argument(f"--{word.rstrip('+!')}", action={"+": "append", "!": "store_true"}.get(word[-1], "store"))
     options = parser.parse_args(arguments)
-    asked = f"{options.expect_records or 0} {options.expect_commit or 'a' * 40} {options.expect_origin or 'a/' + 'a' * 64}"
+    commit = options.expect_commit and options.expect_commit + "-" * options.allow_withheld  # V8: not both
+    asked = f"{options.expect_records or 0} {commit or 'a' * 40} {options.expect_origin or 'a/' + 'a' * 64}"
     if not fits(r"(0|[1-9][0-9]{0,15}) ([0-9a-f]{40}|[0-9a-f]{64}) [^ ]+/[0-9a-f]{64}", asked):
-        parser.error("--expect-* takes a number, a whole commit, an origin")
+        parser.error("--expect-* takes a number, a whole commit (without --allow-withheld), an origin")
     return options
 
 def main(arguments: list[str]) -> int:

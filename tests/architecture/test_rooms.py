@@ -40,6 +40,7 @@ BELOW = {
     "session",
     "signing",
     "convert",
+    "capture",
 }
 # The roof: nobody imports it. One command starts the tour, and one module starts the command line.
 ROOMS |= {"demo": BELOW, "cli": BELOW | {"demo"}, "__main__": {"cli"}}

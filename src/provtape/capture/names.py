@@ -1,7 +1,7 @@
 """Answers for names inside the enclosure (pure): every name has an address, and every such address gives its name back.
 
-Decides which address of 198.18.0.0/15 (RFC 2544, never on the Internet) a name gets and what a DNS message (RFC 1035) is answered with.
-Does not own a socket (`resolver`), and does not decide what is served at an address: every address leads to the same server.
+Decides which address of 198.18.0.0/15 (RFC 2544, never on the Internet) a name gets and what a DNS message (RFC 1035) is answered
+with. Does not own a socket (`resolver`), and does not decide what is served at an address: every address leads to the same server.
 """
 
 from __future__ import annotations
@@ -110,8 +110,8 @@ class Names:
             query: The message without a length in front.
 
         Returns:
-            The answer: an address to an A query for a host name, an empty one to every other type, NXDOMAIN for an A query whose name no
-            host can have; None for what deserves no answer.
+            The answer: an address to an A query for a host name, an empty one to every other type, NXDOMAIN for an A query whose
+            name no host can have; None for what deserves no answer.
         """
         asked = question(query)
         if asked is None:
@@ -131,7 +131,9 @@ class Names:
         return address
 
 
-def _answer(query: bytes, asked: Question, address: ipaddress.IPv4Address | None = None, code: int = 0) -> bytes:
+def _answer(
+    query: bytes, asked: Question, address: ipaddress.IPv4Address | None = None, code: int = 0
+) -> bytes:
     identifier, flags = struct.unpack_from(">HH", query)
     # a response with authority and recursion; the wish for recursion comes back
     head = HEAD.pack(identifier, 0x8480 | flags & 0x0100 | code, 1, int(address is not None), 0, 0)

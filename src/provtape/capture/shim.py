@@ -1,7 +1,7 @@
 """The small program between provtape and the command: it builds the enclosure around itself, then becomes the command.
 
-Run as `python -I -S shim.py CONTROL PORTS|- ARGV…` and never imported by provtape: a user namespace can only be entered by a process
-without threads. CONTROL is the number of an inherited stream socket on which the two take turns, one line each:
+Run as `python -I -S shim.py CONTROL PORTS|- ARGV…` and never imported by provtape: a user namespace can only be entered by a
+process without threads. CONTROL is the number of an inherited stream socket on which the two take turns, one line each:
 
     shim    `unshared`                       it is in its own namespaces, without any user map yet
     parent  `mapped`                         the maps are written
@@ -9,17 +9,18 @@ without threads. CONTROL is the number of an inherited stream socket on which th
     parent  `go`                             they are being served
     shim    `exec ERRNO`, or the end         the command could not be started, or it runs
 
-`refused ERRNO STEP` in place of a line says which step the kernel refused. With `-` for PORTS there is no enclosure and the turns begin
-with `go`. Decides nothing: what runs, which ports and what is served is the parent's business. Standard library only.
+`refused ERRNO STEP` in place of a line says which step the kernel refused. With `-` for PORTS there is no enclosure and the turns
+begin with `go`. Decides nothing: what runs, which ports and what is served is the parent's business. Standard library only.
 """
 
 from __future__ import annotations
 
+# `_socket`, and the C library for signals: `socket` and `signal` build enums on top, half of the time that a start takes.
+import _socket as socket
 import ctypes
+import errno
 import fcntl
 import os
-import signal
-import socket
 import struct
 import sys
 from collections.abc import Iterator
@@ -38,39 +39,47 @@ OWN4 = "198.18.0.1"
 OWN6 = "fd70:726f:7674::1"
 DNS = 53
 BACKLOG = 4096
-HELD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+SIGINT, SIGPIPE, SIGXFSZ = 2, 13, 25
+HELD = (SIGINT, 15, 1)  # and SIGTERM, SIGHUP
+UNBLOCK = 1 if sys.platform == "linux" else 2
+DEFAULT, IGNORE = 0, 1
+SIGNAL_SET = 128  # bytes; no system has a larger one
+LIBRARY = ctypes.CDLL(None, use_errno=True)
 
 
 class Refused(Exception):
     """The kernel said no."""
 
-    def __init__(self, step: str, errno: int) -> None:
+    def __init__(self, step: str, number: int | None) -> None:
         super().__init__(step)
         self.step = step
-        self.errno = errno
+        self.number = number or 0
 
 
 def unshare() -> None:
     """Enter an own user and an own network namespace."""
-    library = ctypes.CDLL(None, use_errno=True)
-    if library.unshare(NEW_USER | NEW_NET) != 0:
+    if not hasattr(LIBRARY, "unshare"):
+        raise Refused("unshare", errno.ENOSYS)
+    if LIBRARY.unshare(NEW_USER | NEW_NET) != 0:
         raise Refused("unshare", ctypes.get_errno())
 
 
 def raise_loopback() -> None:
     """Bring `lo` up; a network namespace is born with it down."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
-        request = struct.pack("16sh22x", b"lo", 0)
-        flags = struct.unpack_from("h", fcntl.ioctl(any_socket, GET_FLAGS, request), 16)[0]
-        fcntl.ioctl(any_socket, SET_FLAGS, struct.pack("16sh22x", b"lo", flags | INTERFACE_UP))
+    any_socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    request = struct.pack("16sh22x", b"lo", 0)
+    flags = struct.unpack_from("h", fcntl.ioctl(any_socket.fileno(), GET_FLAGS, request), 16)[0]
+    fcntl.ioctl(any_socket.fileno(), SET_FLAGS, struct.pack("16sh22x", b"lo", flags | INTERFACE_UP))
+    any_socket.close()
 
 
 def netlink(kind: int, payload: bytes) -> None:
     """Send one rtnetlink request and read its answer."""
     head = struct.pack("=IHHII", 16 + len(payload), kind, REQUEST, 1, 0)
-    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as routes:
-        routes.sendto(head + payload, (0, 0))
-        answer = routes.recv(4096)
+    routes = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE)
+    routes.sendto(head + payload, (0, 0))
+    answer = routes.recv(4096)
+    routes.close()
     failure = -struct.unpack_from("=i", answer, 16)[0]
     if failure:
         raise OSError(failure, os.strerror(failure))
@@ -121,7 +130,7 @@ def families() -> list[int]:
         step = "route every address to lo"
         make_all_local(socket.AF_INET, OWN4)
     except OSError as error:
-        raise Refused(step, error.errno or 0) from None
+        raise Refused(step, error.errno) from None
     try:
         make_all_local(socket.AF_INET6, OWN6)
     except OSError:
@@ -143,20 +152,26 @@ def enclose(control: socket.socket, ports: list[int]) -> None:
     try:
         made = list(sockets(families(), ports))
     except OSError as error:
-        raise Refused("listen", error.errno or 0) from None
+        raise Refused("listen", error.errno) from None
     names = " ".join(name for name, _ in made)
-    socket.send_fds(control, [f"sockets {names}\n".encode()], [one.fileno() for _, one in made])
+    descriptors = struct.pack(f"={len(made)}i", *(one.fileno() for _, one in made))
+    control.sendmsg([f"sockets {names}\n".encode()], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, descriptors)])
     for _, one in made:
         one.close()
 
 
 def restore_signals() -> None:
     """Undo what the interpreter did at its start, and let the held signals in: those that came meanwhile are the command's."""
-    for number in (signal.SIGPIPE, signal.SIGXFSZ):
-        signal.signal(number, signal.SIG_DFL)
-    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, HELD)
+    LIBRARY.signal.restype = ctypes.c_void_p
+    for number in (SIGPIPE, SIGXFSZ):
+        LIBRARY.signal(number, ctypes.c_void_p(DEFAULT))
+    if LIBRARY.signal(SIGINT, ctypes.c_void_p(DEFAULT)) == IGNORE:  # `nohup` and `&` want it so
+        LIBRARY.signal(SIGINT, ctypes.c_void_p(IGNORE))
+    held = ctypes.create_string_buffer(SIGNAL_SET)
+    LIBRARY.sigemptyset(held)
+    for number in HELD:
+        LIBRARY.sigaddset(held, number)
+    LIBRARY.pthread_sigmask(UNBLOCK, held, None)
 
 
 def environment() -> dict[bytes, bytes]:
@@ -174,9 +189,9 @@ def become(control: socket.socket, command: list[str], surroundings: dict[bytes,
     try:
         os.execvpe(command[0], command, surroundings)
     except (OSError, ValueError) as error:
-        number = getattr(error, "errno", None) or 22
+        number = getattr(error, "errno", None) or errno.EINVAL
         control.sendall(f"exec {number}\n".encode())
-        os._exit(127 if number in (2, 20) else 126)
+        os._exit(127 if number in (errno.ENOENT, errno.ENOTDIR) else 126)
 
 
 def main() -> None:
@@ -184,12 +199,12 @@ def main() -> None:
     descriptor, ports, *command = sys.argv[1:]
     surroundings = environment()
     control = socket.socket(fileno=int(descriptor))
-    control.set_inheritable(False)
+    os.set_inheritable(int(descriptor), False)
     if ports != "-":
         try:
             enclose(control, [int(port) for port in ports.split(",") if port])
         except Refused as refused:
-            control.sendall(f"refused {refused.errno} {refused.step}\n".encode())
+            control.sendall(f"refused {refused.number} {refused.step}\n".encode())
             os._exit(125)
     expect(control, b"go")
     become(control, command, surroundings)

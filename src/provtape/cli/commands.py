@@ -8,7 +8,7 @@ import typer
 from typer.main import get_command
 
 from provtape import __version__
-from provtape.cli import demo, import_, keygen, show, sign, verify
+from provtape.cli import demo, import_, keygen, record, serve, show, sign, verify
 
 app = typer.Typer(
     add_completion=False,
@@ -39,6 +39,9 @@ def provtape(
 app.command("keygen")(keygen.keygen)
 app.command("import")(import_.import_)
 app.command("show")(show.show)
+app.command("record")(record.record)
+app.command("replay")(record.replay)
+app.command("serve")(serve.serve)
 app.command("sign")(sign.sign)
 app.command("verify")(verify.verify)
 app.command("demo")(demo.demo)

@@ -52,7 +52,8 @@ def run(arguments: Sequence[str]) -> int:
 def _dispatch(arguments: list[str]) -> int:
     import typer
 
-    if "--json" in arguments and {"--help", "-h"} & set(arguments):
+    options = _options(arguments)
+    if "--json" in options and {"--help", "-h"} & set(options):
         return _say(arguments, "usage", "--help and --json together: one is for people", None, UNFORESEEN)
     command = import_module("provtape.cli.commands").command()
     try:
@@ -66,6 +67,11 @@ def _dispatch(arguments: list[str]) -> int:
     if not arguments:
         return UNFORESEEN  # the help was printed, but nothing was asked for
     return result if isinstance(result, int) else 0
+
+
+def _options(arguments: Sequence[str]) -> Sequence[str]:
+    """The arguments that are ours: what follows `--` is somebody else's command."""
+    return arguments[: arguments.index("--")] if "--" in arguments else arguments
 
 
 def _our_voice(message: str) -> str:
@@ -97,8 +103,7 @@ def _explain(arguments: Sequence[str], error: BaseException) -> int:
 def _say(arguments: Sequence[str], code: str, message: str, hint: str | None, status: int) -> int:
     """Print an error: as a report when `--json` was asked for, else as a line on stderr; whatever happens, an exit code."""
     try:
-        options = arguments[: arguments.index("--")] if "--" in arguments else arguments
-        if "--json" in options:
+        if "--json" in _options(arguments):
             verdict = import_module("provtape.format.verdict")
             report = verdict.decide(
                 [verdict.Finding(code if code in verdict.CODES else "internal", message, hint)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -34,7 +35,9 @@ def verify(
     ] = False,
     expect_origin: Annotated[str | None, typer.Option(help="The origin that the paper names.")] = None,
     expect_commit: Annotated[str | None, typer.Option(help="The commit every run must be of.")] = None,
-    expect_records: Annotated[int | None, typer.Option(min=0, help="How many records there must be.")] = None,
+    expect_records: Annotated[
+        str | None, typer.Option(metavar="N", help="How many records there must be.")
+    ] = None,
     workers: Annotated[
         int | None, typer.Option(min=1, help="Processes to use; default: one for each core.")
     ] = None,
@@ -56,9 +59,9 @@ def verify(
     from provtape.verify import Question, Sources
     from provtape.verify import verify as decide
 
-    _check_expectations(expect_origin, expect_commit)
+    records = _expected(expect_origin, expect_commit, expect_records, allow_withheld=allow_withheld)
     keys = tuple(public_key(text, cassette) for text in pubkey or ())
-    question = Question(keys, only, allow_withheld, expect_origin, expect_commit, expect_records)
+    question = Question(keys, only, allow_withheld, expect_origin, expect_commit, records)
     sources = Sources(manifest, checkpoints, tuple(seen or ()))
     progress = Progress("verifying")
     verdict = decide(cassette, question, sources, workers=workers or os.cpu_count() or 1, progress=progress)
@@ -71,13 +74,22 @@ def verify(
     return verdict.exit
 
 
-def _check_expectations(origin: str | None, commit: str | None) -> None:
+def _expected(
+    origin: str | None, commit: str | None, records: str | None, *, allow_withheld: bool
+) -> int | None:
+    """The number of records expected, once all expectations are of a form that can be met (spec V8)."""
     from provtape.format.forms import is_git_id, is_origin
 
     if origin is not None and not is_origin(origin):
         raise typer.BadParameter("no origin: a name, `/`, 64 hex digits", param_hint="--expect-origin")
     if commit is not None and not is_git_id(commit):
         raise typer.BadParameter("no whole commit id: 40 hex digits", param_hint="--expect-commit")
+    if commit is not None and allow_withheld:
+        message = "a withheld record could be a run of another commit: not together with --allow-withheld"
+        raise typer.BadParameter(message, param_hint="--expect-commit")
+    if records is not None and not re.fullmatch("0|[1-9][0-9]{0,15}", records):
+        raise typer.BadParameter("no number of records", param_hint="--expect-records")
+    return None if records is None else int(records)
 
 
 def public_key(text: str, cassette: Path) -> PublicKey:
@@ -87,19 +99,19 @@ def public_key(text: str, cassette: Path) -> PublicKey:
         KeyRefused: Neither a key nor a file that holds one.
     """
     from provtape.cassette.reader import read_small
-    from provtape.errors import InputError, KeyRefused
-    from provtape.format.keys import parse_public
+    from provtape.errors import InputError, KeyRefused, LimitError
+    from provtape.format.keys import MAX_TEXT, parse_public
     from provtape.provenance.keyfile import inside_tree
 
     path = Path(text)
-    if not text.strip() or not os.path.lexists(path):
-        try:
-            return parse_public(text.encode())
-        except KeyRefused as error:
+    try:
+        return parse_public(text.encode())
+    except KeyRefused as error:
+        if not text.strip() or not os.path.lexists(path):
             raise KeyRefused(f"--pubkey: {error.message}", error.hint) from None
     try:
-        key = parse_public(read_small(path, 4096))
-    except InputError as error:
+        key = parse_public(read_small(path, MAX_TEXT))
+    except (InputError, LimitError) as error:
         raise KeyRefused(f"--pubkey: {error.message}", error.hint) from None
     if inside_tree(path, cassette):
         message = "provtape: the key file lies beside the cassette: compare its fingerprint with the author's"

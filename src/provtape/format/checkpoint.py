@@ -76,6 +76,10 @@ def is_torn(rest: bytes, origin: str, *, first: bool) -> bool:
         return not first and rest[:1] == note.DASH[:1] and b"\n" not in rest
     *complete, _cut = rest[len(line) :].split(b"\n")
     head, signatures = complete[:3], complete[3:]
+    if head and head[0].isdigit() and int(head[0][:17]) > MAX_NUMBER:
+        return False
+    if len(head) > 1 and decode_base64(head[1]) is None:
+        return False
     return all(form.fullmatch(given) for form, given in zip(_TORN_LINES, head, strict=False)) and all(
         _TORN_SIGNATURE.fullmatch(given) for given in signatures
     )

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Final
 
+from provtape.errors import FormatError
+from provtape.format import strict
 from provtape.format.chain import FORMAT, start
 
 _OTHER: Final = re.compile(rb'"format":"([A-Za-z0-9._/-]{1,64})"')
@@ -23,9 +24,9 @@ def other_format(line: bytes) -> str | None:
 
 
 def is_tutorial(line: bytes) -> bool:
-    """Whether a first line is of the tutorial's format: an object with `prev`, `key`, `output`, `hash` and without `seq`."""
+    """Whether a first line is of the tutorial's format: to the strict reader an object with its names and without `seq`."""
     try:
-        value = json.loads(line)
-    except (ValueError, RecursionError):
+        value = strict.parse(line)
+    except FormatError:
         return False
     return isinstance(value, dict) and value.keys() >= _TUTORIAL and "seq" not in value

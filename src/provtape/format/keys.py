@@ -22,6 +22,7 @@ from provtape.errors import KeyRefused
 
 NAME: Final = r"[a-z0-9.-]+(?:/[A-Za-z0-9._~-]+)*"
 MAX_NAME: Final = 255
+MAX_TEXT: Final = 4096
 
 _P: Final = 2**255 - 19
 _L: Final = 2**252 + 27742317777372353535851937790883648493
@@ -37,7 +38,7 @@ _SMALL_ORDER: Final = frozenset(
 _SPKI: Final = bytes.fromhex("302a300506032b6570032100")
 _SSH: Final = b"\x00\x00\x00\x0bssh-ed25519\x00\x00\x00\x20"
 _VKEY: Final = re.compile(rf"({NAME})\+([0-9a-f]{{8}})\+([A-Za-z0-9+/]+={{0,2}})")
-_PEM: Final = re.compile(r"-----BEGIN PUBLIC KEY-----\r?\n([A-Za-z0-9+/=\r\n]+)-----END PUBLIC KEY-----")
+_PEM: Final = re.compile(r"-----BEGIN PUBLIC KEY-----\r?\n([A-Za-z0-9+/=\r\n]+\n)-----END PUBLIC KEY-----")
 _SSH_LINE: Final = re.compile(r"ssh-ed25519 ([A-Za-z0-9+/]+={0,2})(?: [^\r\n]*)?")
 
 
@@ -125,13 +126,13 @@ def parse_public(data: bytes) -> PublicKey:
     Raises:
         KeyRefused: Another spelling, another algorithm, or a weak key; the message says which.
     """
-    if len(data) > 4096:
+    if len(data) > MAX_TEXT:
         raise KeyRefused("a public key file holds one key and nothing else; this is larger than 4 KiB")
     try:
-        text = data.decode("ascii").strip()
+        text = data.decode("ascii").strip(" \t\r\n")
     except UnicodeDecodeError:
         raise KeyRefused("not a public key: not ASCII text") from None
-    if "PRIVATE KEY" in text:
+    if "PRIVATE KEY-----" in text:
         raise KeyRefused("this is a private key", "name the public key, e.g. the .pub file beside it")
     name, raw = _spelled(text)
     if len(raw) != 32:

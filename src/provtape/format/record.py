@@ -33,7 +33,6 @@ from provtape.format.forms import (
 )
 from provtape.format.forms import Object as Object  # whoever takes records takes this
 from provtape.format.keys import decode_base64, is_name
-from provtape.format.strict import MAX_NUMBER
 
 RecordType = Literal["open", "run", "interaction", "end"]
 Kind = Literal["llm", "tool", "http"]
@@ -212,7 +211,7 @@ def _total(chunks: object) -> int:
     spelled = strict.dumps(chunks)
     if spelled.translate(None, _DIGITS) != _pairs(len(chunks)):
         raise wrong("response.chunks")
-    if _LONG in spelled.translate(_ALIKE) and max(map(max, chunks)) > MAX_NUMBER:
+    if _LONG in spelled.translate(_ALIKE) and not all(is_count(number) for pair in chunks for number in pair):
         raise wrong("response.chunks")
     return sum(map(_FIRST, chunks))
 

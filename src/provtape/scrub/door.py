@@ -26,7 +26,7 @@ from provtape.scrub.values import Named, collect, scrub_value
 Object = dict[str, object]
 Part = tuple[Object, list[Finding]]
 
-_REMEMBERED_REQUESTS: Final = 8
+_REMEMBERED_REQUESTS: Final = 1024
 _ROWS: Final = {"open": OPEN, "run": RUN, "end": END}
 
 

@@ -18,6 +18,7 @@ from provtape.errors import ScrubError
 from provtape.format.placeholder import placeholder
 
 MAX_REGEX: Final = 4096
+MAX_WAYS: Final = 20_000
 MAX_REPEAT: Final = 1000
 MAX_KEYWORDS: Final = 64
 # SHA-256 of the one regex whose open repeat is followed by something: its last branch takes all the rest instead of failing.
@@ -57,7 +58,9 @@ def lint(name: str, regex: str, keywords: Sequence[str], secret_group: int | Non
     _need(secret_group is None or secret_group <= groups, name, "has no group of the number in secretGroup")
     _need(tree.getwidth()[0] > 0, name, "matches nothing at all")
     audited = hashlib.sha256(regex.encode()).hexdigest() in AUDITED
-    _Walk(name, audited).sequence(tree, follows=False, repeated=1)
+    walk = _Walk(name, audited)
+    walk.sequence(tree, follows=False, repeated=1)
+    _need(audited or walk.ways <= MAX_WAYS, name, f"can be tried in more than {MAX_WAYS} ways at one place")
     compiled = re.compile(regex.encode("ascii"))
     _need(not compiled.search(placeholder(name).encode()), name, "matches its own placeholder")
 
@@ -97,6 +100,9 @@ class _Walk:
     def __init__(self, name: str, audited: bool) -> None:
         self.name = name
         self.audited = audited
+        self.ways = (
+            1  # in which its bounded repeats can share what they take: the cost of one place in a text
+        )
 
     def sequence(self, items: Any, *, follows: bool, repeated: int) -> None:
         behind = follows
@@ -142,6 +148,8 @@ class _Walk:
             _need(_unambiguous(body), self.name, "repeats alternatives that overlap")
         inside = max(repeated, 2) if endless or high > 1 else repeated
         _need(not (repeated > 1 and low == 0), self.name, "has an optional part inside a repeat")
+        if follows and not endless:
+            self.ways *= high - low + 1
         self.sequence(body, follows=follows, repeated=inside)
 
 

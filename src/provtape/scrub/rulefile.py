@@ -18,7 +18,7 @@ from provtape.format.placeholder import RESERVED, RULE_ID
 
 FORMAT: Final = "provtape-scrub/1"
 MAX_BYTES: Final = 1 << 20
-MAX_RULES: Final = 1000
+MAX_RULES: Final = 300
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _ID: Final = re.compile(RULE_ID)

@@ -102,6 +102,11 @@ def pack(name: str, version: str) -> Rules:
     return _rules(file, render(file), shipped=True)
 
 
+def is_shipped(sha256: str) -> bool:
+    """Whether this digest is that of a pack's effective text as it comes with provtape."""
+    return any(pack(name, version).sha256 == sha256 for name, version in PACKS)
+
+
 def default_rules() -> Rules:
     """The rules that apply when nobody names others: the newest `default` pack."""
     return pack("default", "2026.1")

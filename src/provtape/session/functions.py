@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from provtape.errors import SessionError
 
-MAX_MESSAGE = 8192
+MAX_MESSAGE = 65536
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +59,17 @@ def needs_await() -> SessionError:
 
 
 def described(error: Exception) -> dict[str, object]:
-    """What is recorded of an exception: its type's name and its message, at most 8192 characters of it."""
+    """What is recorded of an exception: its type's name and its message; none that is too long to be a message.
+
+    It is not cut: scrubbing comes later, and half a secret is still one.
+    """
     try:
         message = str(error)
     except Exception:  # an exception whose text can not be made is recorded without it
         message = ""
-    message = message[:MAX_MESSAGE].encode("utf-8", "backslashreplace").decode()
+    if len(message) > MAX_MESSAGE:
+        message = f"(a message of {len(message)} characters, not recorded)"
+    message = message.encode("utf-8", "backslashreplace").decode()
     return {"error": {"type": type(error).__name__, "message": message}}
 
 

@@ -148,6 +148,13 @@ class Recorded:
             self._orders[reader] = Counter()
         return self._orders[reader]
 
+    def urls(self) -> Iterator[str]:
+        """The URLs of the http requests, as often as they stand there; reads the whole file."""
+        for place in self._index.interactions():
+            record = self._index.read(place)
+            if record["kind"] == "http":
+                yield str(cast(Object, record["request"])["url"])
+
     def close(self) -> None:
         """Close the file."""
         self._index.close()

@@ -11,7 +11,7 @@ import os
 import secrets
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -80,6 +80,14 @@ class Turns:
     def looks_up(self) -> bool:
         """Whether there are recorded answers at all."""
         return self._recorded is not None
+
+    def urls(self) -> Iterator[str]:
+        """The recorded URLs, to guess what a path without a host means; reads the whole cassette.
+
+        Raises:
+            CassetteError: The file changed since it was opened, or a record breaks a rule.
+        """
+        return iter(()) if self._recorded is None else self._recorded.urls()
 
     def begin(self, kind: Kind, request: Mapping[str, object]) -> Answer | Turn:
         """The recorded answer to a request, or the permission to go live.

@@ -18,7 +18,7 @@ from provtape.format.suffix import CHECKPOINTS, MANIFEST
 from provtape.format.verdict import CODES, Finding, Verdict, decide, together
 from provtape.verify import evidence as files
 from provtape.verify.case import Case, Evidence, Question
-from provtape.verify.checks import check
+from provtape.verify.checks import check, unsupplied
 from provtape.verify.scan import Progress, scan
 
 __all__ = ["Question", "Verdict", "verify"]
@@ -120,7 +120,7 @@ def _whole(
     cassettes = evidence.manifest.subjects[: len(evidence.manifest.cassettes)]
     along = frozenset(subject.name for subject in cassettes)
     where = Sources(path, sources.checkpoints, sources.seen, along)
-    return _joined([_named(path, row, question, where, workers, progress) for row in cassettes])
+    return _joined([_named(path, row, evidence, question, where, workers, progress) for row in cassettes])
 
 
 def _expects(question: Question) -> bool:
@@ -131,6 +131,7 @@ def _expects(question: Question) -> bool:
 def _named(
     manifest: Path,
     subject: Subject,
+    evidence: Evidence,
     question: Question,
     sources: Sources,
     workers: int,
@@ -138,8 +139,7 @@ def _named(
 ) -> Verdict:
     cassette = manifest.parent / subject.name
     if not files.is_below(manifest.parent, subject.name):
-        message = f"{subject.name} is bound by the manifest and is not here"
-        return decide([Finding("subject.missing", message, "put it beside the manifest")])
+        return unsupplied(subject.name, evidence, question)
     return verify(
         cassette, question, replace(sources, named=subject.name), workers=workers, progress=progress
     )
@@ -179,7 +179,7 @@ def _foreign(path: Path) -> Finding | None:
     """A file that is another format altogether: said by name, and no verdict (C12, `input.tutorial`)."""
     with open_regular(path) as file:
         line = file.readline(chain.MAX_RECORD)
-    name = foreign.other_format(line)
+    name = foreign.other_format(line) if line.endswith(b"\n") else None
     if name is not None:
         message = f"{path.name} is of the format {name}; this verifier knows {chain.FORMAT}"
         return Finding("input.format", message, "use a provtape that knows it", 0, 0)

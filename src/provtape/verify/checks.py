@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 from provtape.format import checkpoint
 from provtape.format.manifest import Entry
 from provtape.format.verdict import Finding, Verdict, decide
-from provtape.verify.case import Case
+from provtape.verify.case import Case, Evidence, Question
 from provtape.verify.facts import facts
-from provtape.verify.signatures import Signed
+from provtape.verify.signatures import Signed, judge
 
 _AS_PUBLISHED = "take cassette and evidence as published, from one run"
 
@@ -29,9 +29,24 @@ def check(case: Case) -> Verdict:
     return decide(findings, facts(case, signatures))
 
 
+def unsupplied(name: str, evidence: Evidence, question: Question) -> Verdict:
+    """The verdict on a cassette that a manifest names and that is not here: what its manifest alone says."""
+    message = f"{name} is bound by the manifest and is not here"
+    findings = [Finding("subject.missing", message, "put it beside the manifest")]
+    lines = evidence.envelopes or ()
+    findings += _signatures([judge(key, (), lines) for key in question.keys])
+    if not question.keys:
+        findings.append(_no_key())
+    elif not {line.keyid for line in lines} & {key.fingerprint for key in question.keys}:
+        findings.append(_stranger())
+    return decide(findings)
+
+
 def _content(case: Case) -> Iterator[Finding]:
     """Evidence of another origin, or of more records than there are (N8)."""
     tally, tail = case.scan.tally, case.scan.tail
+    if case.evidence.rest is not None:
+        yield _rest(case, case.evidence.rest)
     if tally.origin is None:
         return
     if any(note.origin != tally.origin for note in case.notes):
@@ -46,14 +61,12 @@ def _content(case: Case) -> Iterator[Finding]:
     elif not tail and max(numbers, default=0) > n:
         message = f"a checkpoint names {max(numbers)} records, the cassette has {n}"
         yield Finding("checkpoint.records", message, _AS_PUBLISHED, n, end)
-    if case.evidence.rest is not None:
-        yield _rest(case, case.evidence.rest)
 
 
 def _rest(case: Case, rest: bytes) -> Finding:
     """What follows the last complete note: one more, cut (N9), or something nobody signed (N1)."""
-    origin, first = case.scan.tally.origin or "", not case.evidence.notes
-    if not case.scan.tally.sealed and checkpoint.is_torn(rest, origin, first=first):
+    origin, first = case.scan.tally.origin, not case.evidence.notes
+    if origin is not None and not case.scan.tally.sealed and checkpoint.is_torn(rest, origin, first=first):
         return Finding(
             "checkpoint.torn",
             "the last checkpoint is cut, as by a crash",
@@ -87,7 +100,7 @@ def _manifest(case: Case) -> Iterator[Finding]:
     if entry.records < n:
         message = f"the manifest names {entry.records} records, the cassette has {n}"
         yield Finding("manifest.append", message, _AS_PUBLISHED, entry.records)
-    if entry.records == n and not tally.sealed:
+    if entry.records == n and not tally.ends_with_end:
         yield Finding(
             "manifest.unsealed",
             "there is a manifest, but the cassette does not end with `end`",
@@ -213,18 +226,9 @@ def _trust(case: Case) -> Iterator[Finding]:
     """Who vouches for it (V7)."""
     evidence, keys, tally = case.evidence, case.question.keys, case.scan.tally
     if not keys:
-        yield Finding(
-            "trust.no-key",
-            "no public key was named, so nobody vouches for this",
-            "name the author's with --pubkey",
-        )
+        yield _no_key()
     elif _only_strangers(case):
-        message = "there is evidence, but none of it that counts is by a key you named"
-        yield Finding(
-            "trust.stranger",
-            message,
-            "get the author's key from the paper or their own page, not from beside the cassette",
-        )
+        yield _stranger()
     if evidence.notes is None and evidence.envelopes is None:
         yield Finding(
             "trust.no-evidence",
@@ -237,6 +241,17 @@ def _trust(case: Case) -> Iterator[Finding]:
             "the cassette is sealed, but there is no manifest",
             "ask the author for the manifest",
         )
+
+
+def _no_key() -> Finding:
+    message = "no public key was named, so nobody vouches for this"
+    return Finding("trust.no-key", message, "name the author's with --pubkey")
+
+
+def _stranger() -> Finding:
+    message = "there is evidence, but none of it that counts is by a key you named"
+    hint = "get the author's key from the paper or their own page, not from beside the cassette"
+    return Finding("trust.stranger", message, hint)
 
 
 def _only_strangers(case: Case) -> bool:

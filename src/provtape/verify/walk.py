@@ -42,6 +42,7 @@ class Tally:
     last_leaf: bytes = b""
     runs: list[Run] = field(default_factory=list)
     end: int | None = None
+    last_end: int | None = None
     interactions: int = 0
     withheld: int = 0
     first_withheld: int | None = None
@@ -55,6 +56,11 @@ class Tally:
     def sealed(self) -> bool:
         """Whether the last record is the first `end`."""
         return self.end is not None and self.end == self.records - 1
+
+    @property
+    def ends_with_end(self) -> bool:
+        """Whether the last record is an `end`, be it the first or not (spec M10)."""
+        return self.last_end is not None and self.last_end == self.records - 1
 
     @property
     def origin(self) -> str | None:
@@ -78,8 +84,9 @@ class Tally:
             self.opening = value
         elif type_ == "run":
             self.runs.append(Run(record, value))
-        elif type_ == "end" and self.end is None:
-            self.end = record
+        elif type_ == "end":
+            self.end = record if self.end is None else self.end
+            self.last_end = record
 
     def count(self, interactions: int) -> None:
         """Add interactions under the last run."""

@@ -20,16 +20,21 @@ _HEAD: Final = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
 
 
 class ChunkedBody:
-    """Reads one chunked body, however it is cut into reads."""
+    """Reads one chunked body, however it is cut into reads.
 
-    __slots__ = ("_data", "_done", "_line", "_parser", "_skip", "_trailers")
+    Attributes:
+        fault: Why it can not be read, without content; None as long as it can.
+    """
+
+    __slots__ = ("_data", "_done", "_ended", "_line", "_parser", "_skip", "_trailers", "fault")
 
     def __init__(self) -> None:
+        self.fault: str | None = None
         self._line = b""
         self._skip = 0
         self._trailers = -1
+        self._ended = self._done = False
         self._data: list[bytes] = []
-        self._done = False
         self._parser = HttpResponseParser(self)
         self._parser.feed_data(_HEAD)
 
@@ -42,7 +47,7 @@ class ChunkedBody:
         self._done = True
 
     def feed(self, data: bytes, start: int) -> tuple[bytes, int | None]:
-        """Read on.
+        """Read on. With a fault, the bytes before it are still given, whatever the cut.
 
         Args:
             data: Bytes as they came.
@@ -50,22 +55,20 @@ class ChunkedBody:
 
         Returns:
             The bytes of the body among them; and the offset just after the last byte of the message, None while it has not come.
-
-        Raises:
-            ValueError: It is not chunked as it should be; the message says what is wrong, without content.
         """
-        end = self._end(data, start)
+        end = self._scan(data, start)
         try:
             self._parser.feed_data(data[start:end])
         except HttpParserError as error:
-            raise ValueError(f"the chunked body is malformed: {str(error).lower()}") from None
-        if self._done is not (end is not None):
-            raise ValueError("the chunked body can be read in two ways")
+            self.fault = self.fault or f"the chunked body is malformed: {str(error).lower()}"
+        if self._done is not self._ended:
+            self.fault = self.fault or "the chunked body can be read in two ways"
         body = self._data[0] if len(self._data) == 1 else b"".join(self._data)
         self._data.clear()
-        return body, end
+        return body, end if self._ended and self.fault is None else None
 
-    def _end(self, data: bytes, at: int) -> int | None:
+    def _scan(self, data: bytes, at: int) -> int:
+        """Follow sizes and lines up to the end, to a fault or through all of the data; how far."""
         while at < len(data):
             if self._skip:
                 step = min(self._skip, len(data) - at)
@@ -75,27 +78,30 @@ class ChunkedBody:
             feed = data.find(b"\n", at)
             end = len(data) if feed < 0 else feed + 1
             if len(self._line) + end - at > MAX_LINE:
-                raise ValueError(f"a line of the chunked body is longer than {MAX_LINE} bytes")
-            self._line += data[at:end]
-            at = end
-            if feed >= 0 and self._ends_with(self._line):
+                self.fault = f"a line of the chunked body is longer than {MAX_LINE} bytes"
                 return at
-        return None
+            self._line += data[at:end]
+            if feed >= 0 and not self._take_line():
+                return end if self._ended else at
+            at = end
+        return at
 
-    def _ends_with(self, line: bytes) -> bool:
-        """Whether this whole line is the last one."""
-        self._line = b""
+    def _take_line(self) -> bool:
+        """Read a whole line; whether anything may follow it."""
+        line, self._line = self._line, b""
         if self._trailers >= 0:
             self._trailers += len(line)
             if self._trailers > MAX_TRAILERS:
-                raise ValueError(f"the trailers are larger than {MAX_TRAILERS} bytes")
-            return line == b"\r\n"
+                self.fault = f"the trailers are larger than {MAX_TRAILERS} bytes"
+            self._ended = line == b"\r\n" and self.fault is None
+            return not self._ended and self.fault is None
         size = _SIZE.fullmatch(line)
         if size is None:
-            raise ValueError("the chunked body is malformed: no chunk size")
+            self.fault = "the chunked body is malformed: no chunk size"
+            return False
         length = int(size[1], 16)
         if length:
             self._skip = length + 2
         else:
             self._trailers = 0
-        return False
+        return True

@@ -13,7 +13,7 @@ from typing import Final, Literal
 
 from provtape.dialects.coding import decoded
 from provtape.format.record import Object
-from provtape.wire.tap import Body, Broken, End, Event, Headers, ResponseHead, named_tokens
+from provtape.wire.event import Body, Broken, End, Event, Headers, ResponseHead, named_tokens
 
 Ended = Literal["complete", "client_left", "upstream_broke", "no_response"]
 Fault = Literal["refused", "unresolved", "tls", "timeout", "reset", "closed", "malformed"]
@@ -151,8 +151,11 @@ def _response(
 
 def _content(body: bytes, headers: Headers, limit: int) -> tuple[bytes, list[list[str]], bool]:
     """Body and headers as they are stored, and whether a coding was undone."""
-    gone = CONNECTION_HEADERS.union(named_tokens(headers, "connection"))
-    codings = ",".join(value for name, value in headers if name == "content-encoding")
+    said = dict(headers)
+    gone = CONNECTION_HEADERS
+    if "connection" in said:
+        gone = gone.union(named_tokens(headers, "connection"))
+    codings = ",".join(named_tokens(headers, "content-encoding")) if "content-encoding" in said else ""
     plain = decoded(codings, body, limit) if codings and body else None
     if plain is not None:
         gone |= {"content-encoding"}

@@ -8,114 +8,51 @@ relayed is never rebuilt. Does not decide what of it is recorded (`exchange`).
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import Final, Generic, Protocol, TypeAlias, TypeVar
+from typing import Final, Generic, TypeVar
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser, HttpResponseParser
 
 from provtape.wire.chunked import ChunkedBody
+from provtape.wire.event import (
+    Body,
+    Broken,
+    End,
+    Event,
+    Head,
+    Headers,
+    RequestHead,
+    ResponseHead,
+    Rest,
+    has_no_body,
+    named_tokens,
+)
+
+__all__ = [
+    "Body",
+    "Broken",
+    "End",
+    "Event",
+    "Head",
+    "Headers",
+    "RequestHead",
+    "RequestReader",
+    "ResponseHead",
+    "ResponseReader",
+    "Rest",
+    "has_no_body",
+    "named_tokens",
+]
 
 MAX_HEAD: Final = 64 * 1024
-Headers: TypeAlias = tuple[tuple[str, str], ...]
 
 _LENGTH: Final = re.compile(r"[0-9]{1,16}")
 _CLOSED_EARLY: Final = "the connection was closed inside a message"
 
 
-@dataclass(frozen=True, slots=True)
-class RequestHead:
-    """The head of a request.
-
-    Attributes:
-        method: As sent; llhttp knows the registered ones.
-        target: As sent: origin, absolute, authority or asterisk form.
-        version: `1.0` or `1.1`.
-        headers: Lower-case name and value (Latin-1, without blanks around it), in order, repeats kept.
-        keep_alive: The connection may carry another message.
-        upgrade: It asks for another protocol, or is a CONNECT.
-    """
-
-    method: str
-    target: str
-    version: str
-    headers: Headers
-    keep_alive: bool
-    upgrade: bool
-
-    @property
-    def expects_continue(self) -> bool:
-        """Whether the client waits for a `100 Continue` before its body."""
-        return any(name == "expect" and value.lower() == "100-continue" for name, value in self.headers)
+_P = TypeVar("_P", HttpRequestParser, HttpResponseParser)
 
 
-@dataclass(frozen=True, slots=True)
-class ResponseHead:
-    """The head of a response; attributes as in `RequestHead`.
-
-    Attributes:
-        streamed: The length was not announced: the body is chunked, or ends with the connection.
-    """
-
-    status: int
-    version: str
-    headers: Headers
-    keep_alive: bool
-    upgrade: bool
-    streamed: bool
-
-    @property
-    def interim(self) -> bool:
-        """Whether another head follows (1xx but 101): no `End` comes for this one."""
-        return self.status < 200 and self.status != 101
-
-
-@dataclass(frozen=True, slots=True)
-class Body:
-    """Some bytes of the body, transfer coding undone; never empty."""
-
-    data: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class End:
-    """The message is whole.
-
-    Attributes:
-        consumed: Offset, in the bytes fed, just after the last byte of the message; 0 when it ended with the connection.
-    """
-
-    consumed: int
-
-
-@dataclass(frozen=True, slots=True)
-class Rest:
-    """Bytes after the end of the message, not read: a pipelined request, or a tunnel's first. Feed them again to read them."""
-
-    data: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class Broken:
-    """Not HTTP/1.1, larger than taken, or closed too early: nothing more comes from this reader. `reason` holds no content."""
-
-    reason: str
-
-
-Head: TypeAlias = RequestHead | ResponseHead
-Event: TypeAlias = RequestHead | ResponseHead | Body | End | Rest | Broken
-
-_H = TypeVar("_H", RequestHead, ResponseHead)
-
-
-class _Parser(Protocol):
-    """What is used of llhttp."""
-
-    def feed_data(self, data: bytes) -> None: ...
-
-    def get_http_version(self) -> str: ...
-
-
-class _Reader(Generic[_H]):
+class _Reader(Generic[_P]):
     """What both directions share. A body's length is a number, None for chunked, or -1 for up to the end of the connection."""
 
     _BLANK = b""
@@ -162,7 +99,7 @@ class _Reader(Generic[_H]):
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """For llhttp."""
-        self._headers.append((name.decode("latin-1").lower(), value.decode("latin-1").strip(" \t")))
+        self._raw.append((name, value))
 
     def on_headers_complete(self) -> None:
         """For llhttp."""
@@ -174,8 +111,10 @@ class _Reader(Generic[_H]):
         self._tail = b""
         self._left: int | None = 0
         self._chunked: ChunkedBody | None = None
-        self._headers: list[tuple[str, str]] = []
-        self._parser = self._new_parser()
+        self._raw: list[tuple[bytes, bytes]] = []
+        self._parser: _P | None = (
+            None  # made for each message and let go with it: the two refer to each other
+        )
 
     def _break(self, reason: str) -> Broken:
         self._broken = True
@@ -189,37 +128,48 @@ class _Reader(Generic[_H]):
             self._begun += end - at
             if self._begun > MAX_HEAD:
                 raise ValueError(f"the headers are larger than {MAX_HEAD} bytes")
-            self._parse(data[at:end])
-            self._tail = (self._tail + data[max(at, end - 4) : end])[-4:]
+            parser = self._parse(data if end - at == len(data) else data[at:end])
+            self._tail = data[end - 4 : end] if end - at >= 4 else (self._tail + data[at:end])[-4:]
             at = end
             if self._complete:
-                if self._tail != b"\r\n\r\n":
-                    raise ValueError("the end of the head can be read in two ways")
-                head, left = self._read_head()
-                events.append(head)
-                if isinstance(head, ResponseHead) and head.interim:
-                    self._begin()
-                    continue
-                self._inside, self._left = True, left
-                self._chunked = ChunkedBody() if left is None else None
+                self._take_head(parser, events)
         return at
+
+    def _take_head(self, parser: _P, events: list[Event]) -> None:
+        if self._tail != b"\r\n\r\n":
+            raise ValueError("the end of the head can be read in two ways")
+        raw = self._raw
+        headers = tuple(
+            [(name.decode("latin-1").lower(), value.decode("latin-1").strip(" \t")) for name, value in raw]
+        )
+        head, left = self._head(parser, headers)
+        events.append(head)
+        if isinstance(head, ResponseHead) and head.interim:
+            self._begin()
+            return
+        self._inside, self._left = True, left
+        self._chunked = ChunkedBody() if left is None else None
 
     def _head_end(self, data: bytes, at: int) -> int:
         """The offset after the next empty line, or after all bytes. The empty line may have begun in the read before."""
-        tail = self._tail[-3:]
-        seam = (tail + data[at : at + 3]).find(b"\r\n\r\n")
-        if seam >= 0:
-            return at + seam + 4 - len(tail)
+        if self._tail:
+            tail = self._tail[-3:]
+            seam = (tail + data[at : at + 3]).find(b"\r\n\r\n")
+            if seam >= 0:
+                return at + seam + 4 - len(tail)
         found = data.find(b"\r\n\r\n", at, at + MAX_HEAD + 4)
         return found + 4 if found >= 0 else len(data)
 
-    def _parse(self, data: bytes) -> None:
+    def _parse(self, data: bytes) -> _P:
+        if self._parser is None:
+            self._parser = self._new_parser()
         try:
             self._parser.feed_data(data)
         except HttpParserUpgrade:
             pass  # llhttp has read the head and stops at its end; so do we
         except HttpParserError as error:
             raise ValueError(f"the head is malformed: {str(error).lower()}") from None
+        return self._parser
 
     def _body_bytes(self, data: bytes, at: int, events: list[Event]) -> None:
         end: int | None
@@ -234,44 +184,22 @@ class _Reader(Generic[_H]):
             end = None if self._left else at + len(body)
         if body:
             events.append(Body(body))
-        if end is not None:
+        if self._chunked is not None and self._chunked.fault is not None:
+            events.append(self._break(self._chunked.fault))
+        elif end is not None:
             events.append(End(end))
             self._begin()
-            if data[end:].lstrip(self._BLANK):
+            if end < len(data) and data[end:].lstrip(self._BLANK):
                 events.append(Rest(data[end:]))
 
-    def _framing(self, bare: int | None) -> int | None:
-        """How long the body is by its headers (RFC 9112 section 6.3), `bare` when they do not say."""
-        codings = [value for name, value in self._headers if name == "transfer-encoding"]
-        lengths = [value for name, value in self._headers if name == "content-length"]
-        if codings:
-            if lengths or [coding.lower() for coding in codings] != ["chunked"]:
-                raise ValueError("a transfer coding other than chunked alone")
-            return None
-        if not lengths:
-            return bare
-        if len(lengths) > 1 or not _LENGTH.fullmatch(lengths[0]):
-            raise ValueError("the content-length is not one number")
-        return int(lengths[0])
-
-    def _version(self) -> str:
-        version: str = self._parser.get_http_version()
-        if version not in ("1.0", "1.1"):
-            raise ValueError("not HTTP/1.0 or HTTP/1.1")
-        return version
-
-    def _keeps_alive(self, version: str) -> bool:
-        tokens = named_tokens(self._headers, "connection")
-        return "close" not in tokens and (version == "1.1" or "keep-alive" in tokens)
-
-    def _new_parser(self) -> _Parser:
+    def _new_parser(self) -> _P:
         raise NotImplementedError
 
-    def _read_head(self) -> tuple[_H, int | None]:
+    def _head(self, parser: _P, headers: Headers) -> tuple[Head, int | None]:
         raise NotImplementedError
 
 
-class RequestReader(_Reader[RequestHead]):
+class RequestReader(_Reader[HttpRequestParser]):
     """Reads the requests of a connection, one after the other.
 
     >>> RequestReader().feed(b"GET /v1 HTTP/1.1\\r\\nHost: a\\r\\n\\r\\n")[1:]
@@ -289,18 +217,18 @@ class RequestReader(_Reader[RequestHead]):
         super()._begin()
 
     def _new_parser(self) -> HttpRequestParser:
-        self._request = HttpRequestParser(self)
-        return self._request
+        return HttpRequestParser(self)
 
-    def _read_head(self) -> tuple[RequestHead, int | None]:
-        method, version = self._request.get_method().decode("ascii"), self._version()
-        length = 0 if method == "CONNECT" else self._framing(0)
-        upgrade = method == "CONNECT" or self._request.should_upgrade()
-        target, headers = self._target.decode("latin-1"), tuple(self._headers)
-        return RequestHead(method, target, version, headers, self._keeps_alive(version), upgrade), length
+    def _head(self, parser: HttpRequestParser, headers: Headers) -> tuple[Head, int | None]:
+        method, version, said = parser.get_method().decode("ascii"), _version(parser), dict(headers)
+        length = 0 if method == "CONNECT" else _framing(said, headers, 0)
+        upgrade = method == "CONNECT" or parser.should_upgrade()
+        keep_alive = _keeps_alive(version, said, headers)
+        target = self._target.decode("latin-1")
+        return RequestHead(method, target, version, headers, keep_alive, upgrade), length
 
 
-class ResponseReader(_Reader[ResponseHead]):
+class ResponseReader(_Reader[HttpResponseParser]):
     """Reads the response to one request, interim responses first.
 
     Args:
@@ -312,27 +240,42 @@ class ResponseReader(_Reader[ResponseHead]):
         super().__init__()
 
     def _new_parser(self) -> HttpResponseParser:
-        self._response = HttpResponseParser(self)
-        return self._response
+        return HttpResponseParser(self)
 
-    def _read_head(self) -> tuple[ResponseHead, int | None]:
-        status, version = self._response.get_status_code(), self._version()
+    def _head(self, parser: HttpResponseParser, headers: Headers) -> tuple[Head, int | None]:
+        status, version, said = parser.get_status_code(), _version(parser), dict(headers)
         if not 100 <= status <= 999:
             raise ValueError("the status is not a number of three digits")
-        length = 0 if has_no_body(self._method, status) else self._framing(-1)
+        length = 0 if has_no_body(self._method, status) else _framing(said, headers, -1)
         streamed = length is None or length == -1
-        keep_alive = length != -1 and status != 101 and self._keeps_alive(version)
-        headers = tuple(self._headers)
+        keep_alive = length != -1 and status != 101 and _keeps_alive(version, said, headers)
         return ResponseHead(status, version, headers, keep_alive, status == 101, streamed), length
 
 
-def has_no_body(method: str, status: int) -> bool:
-    """Whether a response has no body by its status or by what it answers (RFC 9112 section 6.3)."""
-    tunnel = method == "CONNECT" and 200 <= status < 300
-    return method == "HEAD" or status < 200 or status in (204, 304) or tunnel
+def _framing(said: dict[str, str], headers: Headers, bare: int) -> int | None:
+    """How long the body is by its headers (RFC 9112 section 6.3): as in `_Reader`, `bare` when they do not say."""
+    if "transfer-encoding" in said:
+        codings = [value.lower() for name, value in headers if name == "transfer-encoding"]
+        if "content-length" in said or codings != ["chunked"]:
+            raise ValueError("a transfer coding other than chunked alone")
+        return None
+    length = said.get("content-length")
+    if length is None:
+        return bare
+    if not _LENGTH.fullmatch(length):
+        raise ValueError("the content-length is not one number")
+    return int(length)
 
 
-def named_tokens(headers: Headers | list[tuple[str, str]], name: str) -> list[str]:
-    """The comma-separated tokens of every header of this name, lower-case, in order."""
-    values = [value for each, value in headers if each == name]
-    return [token for value in values for part in value.split(",") if (token := part.strip().lower())]
+def _keeps_alive(version: str, said: dict[str, str], headers: Headers) -> bool:
+    if "connection" not in said:
+        return version == "1.1"
+    tokens = named_tokens(headers, "connection")
+    return "close" not in tokens and (version == "1.1" or "keep-alive" in tokens)
+
+
+def _version(parser: HttpRequestParser | HttpResponseParser) -> str:
+    version = parser.get_http_version()
+    if version not in ("1.0", "1.1"):
+        raise ValueError("not HTTP/1.0 or HTTP/1.1")
+    return version
