@@ -121,3 +121,22 @@ def test_whatever_is_given_only_a_scrub_error_comes_out(regex: str) -> None:
     except ScrubError as error:
         message = error.message
     assert "\n" not in message
+
+
+@pytest.mark.parametrize(
+    ("regex", "refused"),
+    [
+        ("a[a-z]{1,999}[a-y]{1,999}1z", True),
+        ("a[a-z]{1,99}[a-y]{1,99}[a-x]{1,99}1z", True),
+        ("a[a-z]{1,99}[a-y]{1,99}1z", False),
+        ("a[a-z]{1,999}-[a-z]{1,999}-1z", False),
+        ("a[a-z]{1,999}[0-9]{1,999}z", False),
+    ],
+)
+def test_neighbouring_repeats_may_not_share_in_too_many_ways(regex: str, refused: bool) -> None:
+    """Each is linear alone; together they would try every division of one text among them, at every place."""
+    if refused:
+        with pytest.raises(ScrubError, match="ways at one place"):
+            lint("x", regex, ["a"], None)
+    else:
+        assert lint("x", regex, ["a"], None) is None

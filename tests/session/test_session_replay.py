@@ -371,12 +371,14 @@ def test_auto_keeps_the_rules_of_the_cassette(tmp_path: Path) -> None:
     own = load('format = "provtape-scrub/1"\nname = "own"\n')
     with Session.open(path, "record", live=Model(), rules=own, ignore=["/params/user"]) as session:
         answer = session.ask(Call("m", "x", {"user": "alice"}))
-    with Session.open(path, "auto", live=never) as session:
+    with Session.open(path, "auto", live=never, rules=own) as session:
         assert session.ask(Call("m", "x", {"user": "bob"})) == answer
+    with pytest.raises(RulesDiffer, match="nobody named them"):
+        Session.open(path, "auto", live=never)  # a stranger's cassette must not bring a stranger's rules
     with pytest.raises(RulesDiffer):
         Session.open(path, "auto", live=never, rules=load('format = "provtape-scrub/1"\nname = "other"\n'))
     with pytest.raises(RulesDiffer):
-        Session.open(path, "auto", live=never, ignore=[])
+        Session.open(path, "auto", live=never, rules=own, ignore=[])
     with Session.open(path, "replay", ignore=[], rules=None) as session:
         assert session.ask(Call("m", "x", {"user": "carol"})) == answer
 

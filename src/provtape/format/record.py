@@ -33,6 +33,7 @@ from provtape.format.forms import (
 )
 from provtape.format.forms import Object as Object  # whoever takes records takes this
 from provtape.format.keys import decode_base64, is_name
+from provtape.format.strict import MAX_NUMBER
 
 RecordType = Literal["open", "run", "interaction", "end"]
 Kind = Literal["llm", "tool", "http"]
@@ -65,6 +66,7 @@ REQUEST: Final = {
     "http": ("method", "url", "headers", "body"),
 }
 OUTPUT: Final = {"llm": "output", "tool": "result"}
+_HTTP_REQUEST: Final = REQUEST["http"]
 HTTP_RESPONSE: Final = ("ended", "error", "status", "headers", "body", "chunks")
 ENDED: Final = ("complete", "client_left", "upstream_broke", "no_response")
 ROADS: Final = ("command", "in-process", "session", "import")
@@ -105,10 +107,8 @@ def check_record(type_: str, value: object) -> Object:
     Raises:
         FormatError: Code `record.members`; the message names the member.
     """
-    if not isinstance(value, dict):
-        raise wrong("the record")
     names, check = _ROWS[type_]
-    if tuple(value) != names:
+    if type(value) is not dict or tuple(value) != names:
         raise wrong(f"the names of a record of type {type_}")
     check(value)
     return value
@@ -158,16 +158,16 @@ def _interaction(value: Object) -> None:
         raise wrong("the type of a member")
     kind, key, started, salt = value["kind"], value["key"], value["started"], value["salt"]
     request, response = value["request"], value["response"]
-    if kind not in REQUEST or not isinstance(request, dict) or tuple(request) != REQUEST[str(kind)]:
-        raise wrong("kind or the names of request")
     if kind == "http":
         _http_request(request)
         _http_response(response)
+    elif kind in REQUEST:
+        _answer(str(kind), members(request, REQUEST[str(kind)], "request"), response)
     else:
-        _answer(str(kind), request, response)
-    if len(str(key)) != 64 or len(str(salt)) != 22 or not _STAMPS.fullmatch(f"{key}{started}{salt}"):
+        raise wrong("kind")
+    if len(key) != 64 or len(salt) != 22 or not _STAMPS.fullmatch(key + started + salt):  # type: ignore[arg-type,operator]  # strings, by their types
         raise wrong("key, started or salt")
-    if not is_count(value["elapsed_ms"]):
+    if not 0 <= value["elapsed_ms"] <= MAX_NUMBER:  # type: ignore[operator]  # an int, by its type
         raise wrong("elapsed_ms")
     if value["scrubbed"]:
         _scrubbed(value["scrubbed"])
@@ -178,30 +178,38 @@ def _answer(kind: str, request: Object, response: object) -> None:
     need(isinstance(response, dict) and list(response) in ([OUTPUT[kind]], ["error"]), "response")
 
 
-def _http_request(request: Object) -> None:
-    if type(request["method"]) is not str or type(request["url"]) is not str:
+def _http_request(request: object) -> None:
+    if type(request) is not dict or tuple(request) != _HTTP_REQUEST:
+        raise wrong("the names of request")
+    method, url, headers, body = request.values()
+    if type(method) is not str or type(url) is not str:
         raise wrong("request.method or url")
-    _headers(request["headers"], "request.headers")
-    body = request["body"]
-    if body is not None and not (
-        type(body) is dict and tuple(body) == _TEXT and type(body["text"]) is str and body["text"]
-    ):
-        body_length(body, "request.body")
+    _headers(headers, "request.headers")
+    _body(body, "request.body")
 
 
 def _http_response(response: object) -> None:
     if type(response) is not dict or tuple(response) != HTTP_RESPONSE:
         raise wrong("the names of response")
-    ended, error, status = response["ended"], response["error"], response["status"]
+    ended, error, status, headers, body, chunks = response.values()
     if type(ended) is not str or ended not in ENDED:
         raise wrong("response.ended")
     if not ((error is None or type(error) is str) and (status is None or is_count(status))):
         raise wrong("response.error or status")
-    _headers(response["headers"], "response.headers")
-    length = body_length(response["body"], "response.body")
-    chunks = response["chunks"]
-    if chunks is not None and _total(chunks) != length:
+    _headers(headers, "response.headers")
+    if chunks is None:
+        _body(body, "response.body")
+    elif _total(chunks) != body_length(body, "response.body"):
         raise wrong("response.chunks, whose lengths must add up to the body,")
+
+
+def _body(body: object, where: str) -> None:
+    """As `body_length`, for whom the length does not matter."""
+    if body is None or (
+        type(body) is dict and tuple(body) == _TEXT and type(body["text"]) is str and body["text"]
+    ):
+        return
+    body_length(body, where)
 
 
 def _total(chunks: object) -> int:

@@ -11,7 +11,7 @@ import hashlib
 import importlib
 import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from provtape.errors import ScrubError
@@ -58,9 +58,9 @@ def lint(name: str, regex: str, keywords: Sequence[str], secret_group: int | Non
     _need(secret_group is None or secret_group <= groups, name, "has no group of the number in secretGroup")
     _need(tree.getwidth()[0] > 0, name, "matches nothing at all")
     audited = hashlib.sha256(regex.encode()).hexdigest() in AUDITED
-    walk = _Walk(name, audited)
-    walk.sequence(tree, follows=False, repeated=1)
-    _need(audited or walk.ways <= MAX_WAYS, name, f"can be tried in more than {MAX_WAYS} ways at one place")
+    _Walk(name, audited).sequence(tree, follows=False, repeated=1)
+    ways = _ways(tree)
+    _need(audited or ways <= MAX_WAYS, name, f"can be tried in more than {MAX_WAYS} ways at one place")
     compiled = re.compile(regex.encode("ascii"))
     _need(not compiled.search(placeholder(name).encode()), name, "matches its own placeholder")
 
@@ -148,9 +148,36 @@ class _Walk:
             _need(_unambiguous(body), self.name, "repeats alternatives that overlap")
         inside = max(repeated, 2) if endless or high > 1 else repeated
         _need(not (repeated > 1 and low == 0), self.name, "has an optional part inside a repeat")
-        if follows and not endless:
-            self.ways *= high - low + 1
         self.sequence(body, follows=follows, repeated=inside)
+
+
+def _ways(items: Any) -> int:
+    """In how many ways neighbouring repeats can share what they take: what one place in a text may cost.
+
+    Repeats multiply while their bytes overlap; a byte that the repeat before it can not take ends that.
+    """
+    most, now, taken = 1, 1, None
+    for kind, value in _flat(items):
+        if kind in ("MAX_REPEAT", "MIN_REPEAT"):
+            low, high, body = int(value[0]), int(value[1]), list(value[2])
+            found = _bytes_of(str(body[0][0]), body[0][1]) if len(body) == 1 else None
+            shared = taken is None or found is None or bool(taken & found)
+            width = high - low + 1 if high < _UNLIMITED else 1
+            now = now * width if shared else width
+            most, taken = max(most, now), found
+        elif kind == "BRANCH":
+            most = max(most, *(now * _ways(branch) for branch in value[1]))
+        elif taken is not None and not (taken & (_bytes_of(kind, value) or taken)):
+            now = 1
+    return most
+
+
+def _flat(items: Any) -> Iterator[tuple[str, Any]]:
+    for kind, value in items:
+        if str(kind) == "SUBPATTERN":
+            yield from _flat(value[3])
+        else:
+            yield str(kind), value
 
 
 def _must_match(kind: str, value: Any) -> bool:

@@ -18,7 +18,7 @@ from typing import TypedDict, cast
 from provtape.cassette.index import Index
 from provtape.cassette.notes import Signer
 from provtape.cassette.writer import Writer
-from provtape.errors import RulesDiffer, SessionError
+from provtape.errors import CassetteSealed, RulesDiffer, SessionError
 from provtape.format.keys import PublicKey
 from provtape.format.record import Code, Object, Scrubbed
 from provtape.format.verdict import Verdict
@@ -129,6 +129,8 @@ def _take_up(path: Path, mode: Mode, given: Recording, index: Index, verdict: Ve
     scrub, bound = cast(Object, index.opening["scrub"]), cast(Object, index.opening["match"])
     headers, ignore = (tuple(cast(list[str], bound[name])) for name in ("headers", "ignore"))
     rules = given.get("rules")
+    if mode == "auto" and index.sealed:
+        raise CassetteSealed(f"{path.name}: sealed: it takes nothing more", "record into a new cassette, or replay it")
     if mode == "auto" and rules is None and not is_shipped(str(scrub["sha256"])):
         hint = "say that these are yours: rules=provtape.scrub.rules.parse(…), or record into a new cassette"
         raise RulesDiffer(f"{path.name}: its scrub rules come with no provtape, and nobody named them", hint)

@@ -13,6 +13,7 @@ import multiprocessing
 import os
 import sys
 import threading
+from binascii import hexlify
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -157,23 +158,37 @@ def _proven(records: list[bytes]) -> Part | None:
     if first is None:
         return None if records else Part(b"", 0, b"", ())
     prev, number = first.prev, first.seq
-    leaves, specials = [], []
+    leaves, specials, sha256 = [], [], hashlib.sha256
     for line in records:
         head = b'{"prev":"%s","seq":%d,"type":"' % (prev, number)
         if not line.startswith(head) or len(line) > chain.MAX_RECORD:
             return None
-        type_ = line[len(head) : line.index(b'"', len(head))].decode()
-        value = check_record(type_, _value(line))
-        if (type_ == "open") != (number == 0) or (number == 1 and type_ != "run"):
-            return None
-        if type_ != "interaction":
-            specials.append((number, type_, value))
-        if type_ != "interaction" or value["kind"] != "http" or value["meta"]:
-            strict.check_depth(list(free(value)), 2)  # elsewhere the members themselves bound the depth
-        digest = hashlib.sha256(b"\x00" + line)
-        leaves.append(digest.digest())
-        prev, number = digest.hexdigest().encode(), number + 1
+        if line.startswith(b'interaction"', len(head)):
+            value = check_record("interaction", _value(line))
+            if number < 2:
+                return None
+            if value["kind"] != "http" or value["meta"]:
+                strict.check_depth(list(free(value)), 2)  # elsewhere the members themselves bound the depth
+        else:
+            specials.append(_special(line, len(head), number))
+        leaf = sha256(b"\x00" + line).digest()
+        leaves.append(leaf)
+        prev, number = hexlify(leaf), number + 1
     return Part(first.prev, first.seq, b"".join(leaves), tuple(specials))
+
+
+def _special(line: bytes, start: int, number: int) -> tuple[int, str, Object]:
+    """A record of another type, at a place where it may stand.
+
+    Raises:
+        FormatError: It does not hold its form, or may not stand there.
+    """
+    type_ = line[start : line.index(b'"', start)].decode()
+    value = check_record(type_, _value(line))
+    if (type_ == "open") != (number == 0) or (number == 1 and type_ != "run"):
+        raise FormatError("a record may not stand here", "record.place")
+    strict.check_depth(list(free(value)), 2)
+    return number, type_, value
 
 
 def _value(line: bytes) -> object:
