@@ -130,7 +130,9 @@ def _take_up(path: Path, mode: Mode, given: Recording, index: Index, verdict: Ve
     headers, ignore = (tuple(cast(list[str], bound[name])) for name in ("headers", "ignore"))
     rules = given.get("rules")
     if mode == "auto" and index.sealed:
-        raise CassetteSealed(f"{path.name}: sealed: it takes nothing more", "record into a new cassette, or replay it")
+        raise CassetteSealed(
+            f"{path.name}: sealed: it takes nothing more", "record into a new cassette, or replay it"
+        )
     if mode == "auto" and rules is None and not is_shipped(str(scrub["sha256"])):
         hint = "say that these are yours: rules=provtape.scrub.rules.parse(…), or record into a new cassette"
         raise RulesDiffer(f"{path.name}: its scrub rules come with no provtape, and nobody named them", hint)
