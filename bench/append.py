@@ -3,9 +3,9 @@
     python bench/append.py [ROUNDS]
 
 Every measure is taken once a round, turn by turn, and the smallest is shown: ratios within one run mean something,
-microseconds of two runs on a shared machine do not. The records have 2 KB and are made before the clock starts (scrubbing is
-measured elsewhere). `floor` is a bare write and fsync of the same bytes; `hand_over` is a future through a queue to a thread
-that does nothing: what any writer thread pays.
+microseconds of two runs on a shared machine do not. The records have 2 KB and are made before the clock starts, but for
+`scrub_and_append`, which takes the whole way through the door. `floor` is a bare write and fsync of the same bytes;
+`hand_over` is a future through a queue to a thread that does nothing: what any writer thread pays.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 import workbench
 from provtape.cassette.writer import Writer
 from provtape.format.record import Scrubbed
+from provtape.scrub.door import Door
+from provtape.scrub.rules import default_rules
 
 APPENDS = 1000
 THREADS = 16
@@ -63,6 +65,19 @@ def together(writer: Writer, records: list[Scrubbed]) -> None:
         worker.start()
     for worker in workers:
         worker.join()
+
+
+def scrubbed(writer: Writer, door: Door) -> None:
+    """The whole way of an interaction of 2 KB: through the door, and until it is durable."""
+    for number in range(APPENDS):
+        request, found = door.request(
+            "llm", {"model": "m", "prompt": f"say {number} " + "word " * 160, "params": {"temperature": 0.7}}
+        )
+        response = {"output": "an answer of some length " * 36}
+        made = door.interaction(
+            "llm", "0" * 64, request, found, response, workbench.TIME, 3, {}, workbench.random22(number)
+        )
+        writer.append(made).result()
 
 
 def bare(path: Path, records: list[Scrubbed]) -> None:
@@ -111,6 +126,8 @@ def main(rounds: int) -> None:
             opening, run, signer = workbench.opening(), workbench.run(), workbench.signer()
             with Writer.create(path, opening, run, prefix=workbench.PREFIX, signer=signer) as writer:
                 measure("append", lambda writer=writer: one_after_the_other(writer, records))
+                door = Door(default_rules())
+                measure("scrub_and_append", lambda writer=writer, door=door: scrubbed(writer, door))
                 measure(
                     "append_without_disk",
                     lambda writer=writer: one_after_the_other(writer, records),

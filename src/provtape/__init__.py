@@ -5,11 +5,9 @@ The public names below are loaded when they are first used, so `import provtape`
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Final
-
 from provtape.format.recorder import __version__
 
+TYPE_CHECKING = False  # typing itself would cost more than all the rest of this import
 if TYPE_CHECKING:
     from provtape.errors import ProvtapeError as ProvtapeError
     from provtape.provenance.this_run import this_run as this_run
@@ -17,7 +15,7 @@ if TYPE_CHECKING:
     from provtape.session import Session as Session
 
 
-_PUBLIC: Final = {
+_PUBLIC = {
     "Call": "provtape.session",
     "ProvtapeError": "provtape.errors",
     "Session": "provtape.session",
@@ -30,6 +28,8 @@ __all__ = ["Call", "ProvtapeError", "Session", "__version__", "this_run"]  # laz
 def __getattr__(name: str) -> object:
     if name not in _PUBLIC:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
     return getattr(import_module(_PUBLIC[name]), name)
 
 

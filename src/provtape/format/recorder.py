@@ -2,7 +2,5 @@
 
 from __future__ import annotations
 
-from typing import Final
-
-__version__: Final = "0.1.0"
-RECORDER: Final = f"provtape {__version__}"
+__version__ = "0.1.0"
+RECORDER = f"provtape {__version__}"
