@@ -113,6 +113,12 @@ class Case:
 
     def states(self) -> Iterator[tuple[str, str]]:
         """Each of `others` by name, and whether it is the same, wrong, missing, or not asked for."""
+        if self.entry is None and self.evidence.manifest is not None:
+            yield from (
+                (row.name, "not asked")
+                for row in self.evidence.manifest.subjects
+                if row.name not in self.along
+            )
         for subject in self.others:
             found = self.subjects.get(subject.name)
             if self.question.only:
