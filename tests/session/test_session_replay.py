@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -493,3 +494,18 @@ def test_a_sealed_cassette_takes_nothing(tmp_path: Path) -> None:
         Session.open(path, "auto", live=never)
     with Session.open(path, "replay") as session:
         assert session.ask(Call("m", "a")) == answer
+
+
+def test_a_miss_is_said_even_if_the_session_is_never_closed(tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    recorded(path, "a")
+    program = f"""
+from provtape import Call, Session
+session = Session.open({str(path)!r}, "replay")
+try:
+    session.ask(Call("m", "never recorded"))
+except Exception:
+    pass
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert "1 request missed" in done.stderr

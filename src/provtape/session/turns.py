@@ -7,6 +7,7 @@ the same in `matching`, what may be written in `scrub.door`. Does not call funct
 
 from __future__ import annotations
 
+import atexit
 import os
 import secrets
 import threading
@@ -16,6 +17,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Final
 
 from provtape.errors import Miss, ProvtapeError, SessionError
 from provtape.format.record import Kind, Object
@@ -65,6 +67,7 @@ class Turns:
         self._served = self._missed = self._explained = self._finished = 0
         self._lost: list[str] = []
         self._remembered: list[misses.Missing] = []
+        _OPEN.add(self)
 
     @property
     def missed(self) -> int:
@@ -225,6 +228,7 @@ class Turns:
             if self._closed:
                 return None
             self._closed = True
+        _OPEN.discard(self)
         fault = self._close()
         summary = self.summary()
         if summary.idle:
@@ -277,3 +281,17 @@ class Turns:
 
 def _live(asked: Asked) -> Turn:
     return Turn(asked, stamp(datetime.now(UTC)), time.monotonic())
+
+
+_OPEN: Final[set[Turns]] = set()
+
+
+def _end_all() -> None:
+    """Say what a program that never closed its session would have been told."""
+    for turns in list(_OPEN):
+        fault = turns.end()
+        if fault is not None:
+            say(fault.message)
+
+
+atexit.register(_end_all)
