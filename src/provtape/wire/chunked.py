@@ -12,6 +12,9 @@ from typing import Final
 
 from httptools import HttpParserError, HttpResponseParser
 
+MALFORMED: Final = (
+    "the chunked body is malformed"  # no more: what is seen first depends on where the bytes are cut
+)
 MAX_LINE: Final = 16 * 1024
 MAX_TRAILERS: Final = 64 * 1024
 
@@ -59,8 +62,8 @@ class ChunkedBody:
         end = self._scan(data, start)
         try:
             self._parser.feed_data(data[start:end])
-        except HttpParserError as error:
-            self.fault = self.fault or f"the chunked body is malformed: {str(error).lower()}"
+        except HttpParserError:
+            self.fault = self.fault or MALFORMED
         if self._done is not self._ended:
             self.fault = self.fault or "the chunked body can be read in two ways"
         body = self._data[0] if len(self._data) == 1 else b"".join(self._data)
@@ -97,7 +100,7 @@ class ChunkedBody:
             return not self._ended and self.fault is None
         size = _SIZE.fullmatch(line)
         if size is None:
-            self.fault = "the chunked body is malformed: no chunk size"
+            self.fault = MALFORMED
             return False
         length = int(size[1], 16)
         if length:
