@@ -24,7 +24,7 @@ FILLERS = (
     b"/",
     b"A" * 30,
     b"a1B2-_" * 8,
-    b"-" * 5 + b"BEGIN PRIVATE KEY" + b"-" * 5 + b"A" * 16,
+    b"-" * 5 + b"BEGIN" + b" PRIVATE KEY" + b"-" * 5 + b"A" * 16,
 )
 
 

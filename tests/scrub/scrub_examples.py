@@ -400,15 +400,15 @@ EXAMPLES: Final[dict[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
     "private-key": (
         (
             "<-*5>BEGIN RSA PRIVATE KEY<-*5>\\n<A64>\\n<A30>==\\n<-*5>END RSA PRIVATE KEY<-*5>",
-            "<-*5>BEGIN OPENSSH PRIVATE KEY<-*5>\\n<A70>\\n<A70>",
-            '"<-*5>BEGIN PRIVATE KEY<-*5>\\n<A64>\\n<-*5>END PRIVATE KEY<-*5>\\n"',
+            "<-*5>BEGIN OPENSSH< *1>PRIVATE KEY<-*5>\\n<A70>\\n<A70>",
+            '"<-*5>BEGIN< *1>PRIVATE KEY<-*5>\\n<A64>\\n<-*5>END PRIVATE KEY<-*5>\\n"',
             "<-*5>BEGIN RSA PRIVATE KEY<-*5>\\nProc-Type: 4,ENCRYPTED\\n"
             "DEK-Info: AES-128-CBC,00\\n\\n<A64>\\n<-*5>END RSA PRIVATE KEY<-*5>",
         ),
         (
             "<-*5>BEGIN PUBLIC KEY<-*5>\\n<A64>\\n<-*5>END PUBLIC KEY<-*5>",
             "the private key goes here",
-            '_BEGIN = b"<-*5>BEGIN OPENSSH PRIVATE KEY<-*5>"\\n_END = b"<-*5>END OPENSSH PRIVATE KEY<-*5>"',
+            '_BEGIN = b"<-*5>BEGIN OPENSSH< *1>PRIVATE KEY<-*5>"\\n_END = b"<-*5>END OPENSSH PRIVATE KEY<-*5>"',
         ),
     ),
     "url-password": (

@@ -120,7 +120,7 @@ def test_a_rule_that_feeds_on_placeholders_is_stopped() -> None:
 
 
 def test_a_match_of_over_16_kib_takes_the_whole_value() -> None:
-    begin = expand("<-*5>BEGIN PRIVATE KEY<-*5>\n")
+    begin = expand("<-*5>BEGIN< *1>PRIVATE KEY<-*5>\n")
     short, long = begin + "A" * 1000, begin + "A" * MAX_MATCH
     scrubber = Scrubber(default_rules())
     assert scrubber.scrub("before " + short)[0] == "before ~REDACTED~private-key~"

@@ -14,8 +14,9 @@ if TYPE_CHECKING:
 
 
 def sign(
+    *,
     cassette: Annotated[Path, typer.Argument(help="The cassette.")] = Path("run.jsonl"),
-    key: Annotated[Path, typer.Option(help="The private key: PEM or OpenSSH, Ed25519.")] = ...,  # type: ignore[assignment]
+    key: Annotated[Path, typer.Option(help="The private key: PEM or OpenSSH, Ed25519.")],
     name: Annotated[
         str | None, typer.Option(help="The signer's name, if no .pub file beside the key says it.")
     ] = None,

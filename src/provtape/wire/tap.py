@@ -8,6 +8,7 @@ relayed is never rebuilt. Does not decide what of it is recorded (`exchange`).
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from typing import Final, Generic, TypeVar
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser, HttpResponseParser
@@ -52,7 +53,7 @@ _CLOSED_EARLY: Final = "the connection was closed inside a message"
 _P = TypeVar("_P", HttpRequestParser, HttpResponseParser)
 
 
-class _Reader(Generic[_P]):
+class _Reader(ABC, Generic[_P]):
     """What both directions share. A body's length is a number, None for chunked, or -1 for up to the end of the connection."""
 
     _BLANK = b""
@@ -192,11 +193,11 @@ class _Reader(Generic[_P]):
             if end < len(data) and data[end:].lstrip(self._BLANK):
                 events.append(Rest(data[end:]))
 
-    def _new_parser(self) -> _P:
-        raise NotImplementedError
+    @abstractmethod
+    def _new_parser(self) -> _P: ...
 
-    def _head(self, parser: _P, headers: Headers) -> tuple[Head, int | None]:
-        raise NotImplementedError
+    @abstractmethod
+    def _head(self, parser: _P, headers: Headers) -> tuple[Head, int | None]: ...
 
 
 class RequestReader(_Reader[HttpRequestParser]):
