@@ -6,13 +6,15 @@ import base64
 import json
 import os
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 import workbench
 from provtape import Call, Session, signing, this_run
-from provtape.errors import CassetteSealed, ScrubError, SigningError
+from provtape.cassette.notes import Signer
+from provtape.errors import CassetteLocked, CassetteSealed, ScrubError, SigningError
 from verifiers import both, codes, first
 
 ALICE = workbench.signer()
@@ -233,3 +235,71 @@ def test_a_name_with_a_secret_does_not_reach_the_manifest(tmp_path: Path) -> Non
         signing.sign(cassette, ALICE, [result], clock=workbench.clock)
     assert secret not in str(refusal.value)
     assert not (tmp_path / "run.jsonl.intoto.jsonl").exists()
+
+
+def untouched(cassette: Path, before: bytes) -> bool:
+    """Whether a refusal left the cassette open and without evidence."""
+    return (
+        cassette.read_bytes() == before and not cassette.with_name(f"{cassette.name}.intoto.jsonl").exists()
+    )
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        (["a.json", "a.json"], "bound twice"),
+        (["a.json", "A.json"], "bound twice"),
+        (["run.jsonl.ckpt"], "is evidence"),
+        (["run.jsonl.torn"], "is evidence"),
+        (["alice.key"], "is a private key"),
+    ],
+)
+def test_what_can_be_known_before_is_refused_before_anything_is_sealed(
+    tmp_path: Path, names: list[str], said: str
+) -> None:
+    cassette = workbench.honest(tmp_path / "run.jsonl", sealed=False, signer=ALICE)
+    (tmp_path / "run.jsonl.torn").write_text("torn")
+    for name in ("a.json", "A.json"):
+        (tmp_path / name).write_text("{}")
+    (tmp_path / "alice.key").write_text("-" * 5 + "BEGIN" + " PRIVATE KEY" + "-" * 5 + "\n")
+    before = cassette.read_bytes()
+    with pytest.raises(SigningError, match=said):
+        signing.sign(cassette, ALICE, [tmp_path / name for name in names], clock=workbench.clock)
+    assert untouched(cassette, before)
+
+
+def test_a_cassette_whose_name_no_manifest_can_hold_is_refused_before(tmp_path: Path) -> None:
+    cassette = workbench.honest(tmp_path / "a b.jsonl", sealed=False)
+    before = cassette.read_bytes()
+    with pytest.raises(SigningError, match="own name"):
+        signing.sign(cassette, ALICE, clock=workbench.clock)
+    assert untouched(cassette, before)
+
+
+def test_an_earlier_dirty_run_is_not_signed_in_silence(repository: Path) -> None:
+    (repository / "bench.py").write_text("print(2)\n")
+    cassette = record(repository)
+    git(repository, "commit", "--quiet", "--all", "--message", "two")
+    record(repository, "auto")
+    with pytest.raises(SigningError, match="not what its commit holds"):
+        signing.sign(cassette, ALICE, clock=workbench.clock, directory=repository)
+
+
+def test_signers_at_one_time_lose_no_line(tmp_path: Path) -> None:
+    """Each either adds its line or is told that somebody else is at it; none believes what is not so."""
+    cassette = workbench.honest(tmp_path / "run.jsonl")
+    signing.sign(cassette, ALICE, clock=workbench.clock)
+    signers = [workbench.signer(f"witness.example/{number}", number) for number in range(2, 8)]
+
+    def add(signer: Signer) -> bool:
+        try:
+            signing.sign(cassette, signer, clock=workbench.clock)
+        except CassetteLocked:
+            return False
+        return True
+
+    with ThreadPoolExecutor(len(signers)) as pool:
+        done = list(pool.map(add, signers))
+    assert any(done)
+    for signer, added in zip(signers, done, strict=True):
+        assert (both(cassette, *key_file(tmp_path, signer))["verdict"] == "VERIFIED") == added

@@ -97,3 +97,30 @@ def test_an_empty_kept_note_is_no_note(tmp_path: Path) -> None:
     empty = tmp_path / "empty"
     empty.write_bytes(b"")
     assert first(both(cassette, "--pubkey", key, "--seen", empty))[:2] == ("FAILED", "checkpoint.form")
+
+
+def test_withheld_lines_and_an_expected_commit_do_not_go_together(tmp_path: Path) -> None:
+    """A withheld line could be a run of another commit: the question has no answer, so neither verifier gives one."""
+    cassette, key = signed(tmp_path / "one")
+    words = ("--allow-withheld", "--expect-commit", "0" * 40)
+    assert first(both(cassette, "--pubkey", key, *words))[:2] == ("ERROR", "usage")
+
+
+def test_a_number_too_large_for_a_chunk_is_a_fault_and_no_crash(tmp_path: Path) -> None:
+    response = {
+        "ended": "complete",
+        "error": None,
+        "status": 200,
+        "headers": [],
+        "body": {"text": "x"},
+        "chunks": [[1, 10**25]],
+    }
+    request = {"method": "GET", "url": "http://a.example/", "headers": [], "body": None}
+    record = workbench.interaction(kind="http", request=request, response=response)
+    with Writer.create(
+        tmp_path / "run.jsonl", workbench.opening(), workbench.run(), prefix=workbench.PREFIX
+    ) as writer:
+        writer.append(record)
+    key = tmp_path / "key.pub"
+    key.write_text(workbench.signer().public.vkey)
+    assert first(both(tmp_path / "run.jsonl", "--pubkey", key)) == ("FAILED", "record.members", "edit", 2)
